@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from math import fsum
 
 from judgekit.analysis.labels import HumanLabel, SelectionMethod
@@ -28,6 +29,12 @@ class Case:
     def human_value(self) -> float | None:
         """The mean of the values that people gave; ``None`` if the question does not apply according to them."""
         return self.labelled.mean
+
+    @property
+    def human_agreement(self) -> float:
+        """How far the people who labelled the sample agree with each other, in [0, 1]; there are at least two."""
+        pairs = list(combinations([opinion.value for opinion in self.labelled.opinions], 2))
+        return 1 - fsum(_distance(a, b) for a, b in pairs) / len(pairs)
 
     def error(self, score: Score) -> float:
         """Return the mean distance of a verdict from what people say, in [0, 1].

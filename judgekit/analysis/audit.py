@@ -4,17 +4,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from math import fsum
-from statistics import fmean
 
 from judgekit.analysis.bias import length_bias, position_bias
-from judgekit.analysis.correction import JudgeErrors, rogan_gladen, too_few_labels
+from judgekit.analysis.correction import JudgeErrors, rogan_gladen
 from judgekit.analysis.findings import Audit, ScorerAudit, ValueKind
 from judgekit.analysis.human_agreement import human_agreement
+from judgekit.analysis.label_correction import label_correction
 from judgekit.analysis.labels import HumanLabel
-from judgekit.analysis.matching import CANNOT_TELL, LEFT_BLANK, MatchedLabels, labels_by_run, match_labels
+from judgekit.analysis.matching import MatchedLabels, labels_by_run, match_labels
 from judgekit.analysis.measures import VerdictPairs, value_kind
 from judgekit.analysis.noise import repeatability
-from judgekit.analysis.sampling import strata
 from judgekit.analysis.selection_bias import selection_bias
 from judgekit.analysis.spent_labels import alignments_of, question_names, spent_samples
 from judgekit.errors import ConfigError, count_text, join_limited, short_repr
@@ -31,7 +30,7 @@ from judgekit.runs.audit_records import (
 )
 from judgekit.runs.population import describe_population
 from judgekit.runs.results import Run
-from judgekit.runs.rows import Row, ScorerRecord
+from judgekit.runs.rows import ScorerRecord
 from judgekit.runs.store import now
 from judgekit.runs.usage import ConversationUsage
 
@@ -257,7 +256,7 @@ class _Auditing:
         if chosen:
             return Correction(unavailable_reason=chosen)
         return (
-            self._label_correction()
+            label_correction(matched, self.rows)
             if self.is_same_run
             else rogan_gladen(self.rows, self.population, self._errors(chosen))
         )
@@ -280,74 +279,6 @@ class _Auditing:
             if self.pairs.is_disputed:
                 refused = f"people and the judge disagree on whether the question applies to some of {where}: label a sample of this run"
         return JudgeErrors(where, len(self.pairs.samples), None if refused else counts, refused, self.labelled)
-
-    def _label_correction(self) -> Correction:
-        """Return the mean corrected by labels of this run."""
-        from judgekit.stats.prediction_powered import (  # noqa: PLC0415 - numpy takes a while, as does all of stats
-            MIN_LABELS,
-            Stratum,
-            stratified_ppi_mean,
-        )
-
-        samples, drawn = self.matched.samples, self.matched.selection
-        if not any(sample.values for sample in samples):
-            return Correction(
-                unavailable_reason="according to people, the question applies to none of the labelled samples"
-            )
-        if drawn == "all" and all(sample.applicable_share in (0, 1) for sample in samples):
-            applying = [(sample.mean, sample.row.group) for sample in samples if sample.mean is not None]
-            mean = Estimate.mean([value for value, _ in applying], [group for _, group in applying])
-            return Correction(method="labels alone", corrected=mean)
-        if (n := sum(bool(sample.values) for sample in samples)) < MIN_LABELS:
-            which = "to which the question applies" if n < len(samples) else ""
-            return Correction(unavailable_reason=too_few_labels(n, MIN_LABELS, which))
-        labelled = {sample.row.index: sample for sample in samples}
-        every = self.matched.rows
-        ways: list[Sequence[Sequence[Row]]] = []
-        if drawn not in ("random", "all"):
-            ways.append(strata(every, by_confidence=drawn == "stratified"))
-        if drawn != "stratified":
-            ways.append([every])
-        # A sample to which the question does not apply, according to the judge, leaves the judge's mean unchanged.
-        neutral = fmean(row.score.value for row in self.rows if row.score.value is not None) if self.rows else 0.0
-
-        def judged(row: Row) -> float:
-            return neutral if row.score.value is None else row.score.value
-
-        def stratum(part: Sequence[Row]) -> Stratum:
-            those = [labelled[row.index] for row in part if row.index in labelled]
-            others = [row for row in part if row.index not in labelled]
-            return Stratum(
-                [sample.mean or 0.0 for sample in those],
-                [judged(sample.row) for sample in those],
-                [judged(row) for row in others],
-                len(part) / len(every),
-                [sample.row.group for sample in those],
-                [row.group for row in others],
-                [sample.applicable_share for sample in those],
-            )
-
-        for parts in ways:
-            estimate = stratified_ppi_mean([stratum(part) for part in parts])
-            if estimate is None:
-                continue
-            lost = {LEFT_BLANK: "were left blank", CANNOT_TELL: "people cannot tell about"}
-            gone = " or ".join(what for name, what in lost.items() if name in self.matched.missing_reasons)
-            assumes = f"samples that {gone} are like the others" if gone else ""
-            return Correction(
-                method="stratified PPI++" if len(parts) > 1 else "PPI++" if estimate.weight else "labels alone",
-                corrected=Estimate.of(estimate.value, estimate.interval),
-                assumptions=_assumed(by_verdict=len(parts) > 1) if drawn == "unknown" else assumes,
-                effective_labels=estimate.effective_labels if estimate.weight or len(parts) > 1 else None,
-            )
-        for part in ways[-1]:
-            if (those := sum(row.index in labelled for row in part)) < 2:
-                score = part[0].score
-                verdict = short_repr(score.label or (score.status if score.value is None else score.value))
-                return Correction(
-                    unavailable_reason=f"people labelled {those} of the samples with the verdict {verdict}; each verdict needs at least 2"
-                )
-        return Correction(unavailable_reason="the labelled samples come from too few groups, which count once each")
 
     def _guarantee_obstacle(self, selection_bias: str) -> str:
         """Return why these labels support no guarantee; empty if they may."""
@@ -484,12 +415,3 @@ class _Auditing:
 def _reported_names(answered: Mapping[str, Mapping[str | None, int]]) -> Mapping[str, Sequence[str]]:
     """Return the names reported for each judge; empty for judges whose provider reported none."""
     return {judge: sorted(reported_names(models)) for judge, models in answered.items()}
-
-
-def _assumed(*, by_verdict: bool) -> str:
-    """Return what is assumed of labelled samples whose selection is unknown."""
-    what, seen = ("samples of each verdict", "") if by_verdict else ("samples", "verdicts, ")
-    return (
-        f"the labelled {what} are a random sample of those of the run; this is not recorded, but their {seen}lengths and "
-        "domains do not contradict it"
-    )

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from judgekit.alignment.align import Aligning, prepare
+from judgekit.alignment.align import prepare
+from judgekit.alignment.aligning import Aligning
 from judgekit.alignment.result import Alignment
 from judgekit.analysis.labels import HumanLabel, deduplicate, read_labels
 from judgekit.cli import options

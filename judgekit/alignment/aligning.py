@@ -1,0 +1,399 @@
+"""An alignment on its way: candidates are written, judged, chosen and tested, and the outcome is recorded."""
+
+import asyncio
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import unified_diff
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from judgekit.alignment.cases import Case
+from judgekit.alignment.keeping import TestedCandidate, write_prompt
+from judgekit.alignment.refusals import RecordedPhrases
+from judgekit.alignment.result import Alignment, AlignmentCandidate
+from judgekit.alignment.verdict import (
+    AlignmentVerdict,
+    JudgedSamples,
+    choose,
+    holdout_verdict,
+    max_t_verdict,
+    refusal_reason,
+)
+from judgekit.alignment.writing import CANDIDATES, REQUESTS, Candidate, CandidateWriter, accepted
+from judgekit.jobs.plan import RunPlan, make_plan
+from judgekit.jobs.starting import build_run
+from judgekit.judges.judge import Judge
+from judgekit.judges.prompt import Prompt
+from judgekit.judges.prompt_file import prompt_file_text
+from judgekit.runs.alignments import (
+    AlignmentDesign,
+    AlignmentOutcome,
+    AlignmentRecord,
+    LabelRole,
+    earlier_looks,
+    read_alignments,
+    write_alignment,
+)
+from judgekit.runs.audit_records import audit_record_path
+from judgekit.runs.hashes import group_key, recording_key
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Row, ScorerRecord
+from judgekit.runs.runner import make_tasks, score_tasks
+from judgekit.runs.store import now
+from judgekit.runs.summary import ScorerSummary
+from judgekit.score import Score, in_run, ledger
+from judgekit.scorers.prompted import PromptScorer
+
+_FILLER = "x" * 1_200
+"""Stands for what a candidate adds to a question, in plans."""
+_CEILING_SAMPLES = 20
+"""The number of samples with labels of several people from which their agreement limits that of a judge."""
+
+
+class AlignmentPlan(NamedTuple):
+    """The requests and the cost that an alignment would take, at most.
+
+    Attributes:
+        writing: The number of requests to the writing model.
+        judging: The number of requests to the judge that are not in its cache.
+        cost_usd: The estimated cost of the judging in US dollars; ``None`` if a price is unknown.
+    """
+
+    writing: int
+    judging: int
+    cost_usd: float | None
+
+    def __str__(self) -> str:
+        cost = "unknown cost" if self.cost_usd is None else f"about ${self.cost_usd:.4f}"
+        return f"at most {self.writing} requests to write candidates, and {self.judging:,} to the judge, for {cost}"
+
+
+@dataclass(frozen=True)
+class Aligning:
+    """An alignment that was prepared, before anything is asked.
+
+    Attributes:
+        scorer: The scorer with the old question.
+        run: The run that the labels belong to.
+        cases: The labelled recordings.
+        unused_labels: The number of labels that could not be used, by reason.
+        writer: The model that writes candidates.
+        design: How candidates are chosen and tested.
+        output: The file of the new prompt.
+        sources: The origins of the labels.
+        earlier: The alignments that the old question came from.
+        announce: Called with what will be asked, before it is.
+    """
+
+    scorer: PromptScorer
+    run: Run
+    cases: Sequence[Case]
+    unused_labels: Mapping[str, int]
+    writer: Judge
+    design: AlignmentDesign
+    output: Path
+    sources: Sequence[str]
+    earlier: Sequence[AlignmentRecord]
+    announce: Callable[[str], object]
+    usage: ScorerSummary = field(default_factory=lambda: ScorerSummary("align"))
+
+    @property
+    def base(self) -> Prompt:
+        """The old question."""
+        return cast("Prompt", self.scorer.prompt)
+
+    @property
+    def roles(self) -> dict[LabelRole, int]:
+        """The number of labelled samples in each role."""
+        counts = Counter(case.role for case in self.cases)
+        return {"train": counts["train"], "validation": counts["validation"], "test": counts["test"]}
+
+    def _in(self, *roles: LabelRole) -> Sequence[Case]:
+        return [case for case in self.cases if case.role in roles]
+
+    @property
+    def _choosing(self) -> Sequence[Case]:
+        return self._in("validation") if self.design == "holdout" else self._in("validation", "test")
+
+    def check(self) -> None:
+        """Check that the judge and the writing model can be asked.
+
+        Raises:
+            AuthenticationError: The environment has no key for one of them.
+            StoreError: The cache of one of them cannot be used.
+        """
+        cast("Judge", self.scorer.judge).check()
+        self.writer.check()
+
+    async def plan(self) -> AlignmentPlan:
+        """Return what the alignment would take, at most, if each candidate is 1,200 characters longer."""
+        longer = replace(self.scorer, prompt=replace(self.base, question=f"{self.base.question}\n\n{_FILLER}"))
+        old = await _plan(self.cases, [self.scorer])
+        chosen, tested = await _plan(self._choosing, [longer]), await _plan(self._in("test"), [longer])
+        tests = int(self.design == "holdout")
+        costs = (old.cost_usd, chosen.cost_usd, tested.cost_usd)
+        priced = [cost_usd for cost_usd in costs if cost_usd is not None]
+        cost = priced[0] + CANDIDATES * priced[1] + tests * priced[2] if len(priced) == len(costs) else None
+        return AlignmentPlan(REQUESTS, old.requests + CANDIDATES * chosen.requests + tests * tested.requests, cost)
+
+    async def align(self) -> Alignment:
+        """Return the result; see `aalign`."""
+        if reason := refusal_reason([case.human_value for case in self.cases]):
+            return self._refused(reason)
+        for role, number in self.roles.items():
+            if not number:
+                return self._refused(f"no labelled sample has the role {role}: label more")
+        self.announce(str(await self.plan()))
+        before = await self._judge(self.cases, [self.scorer])
+        scores = {id(case): row.score for case, row in zip(self.cases, before, strict=True)}
+        if reason := self._no_room(scores):
+            return self._refused(reason)
+        candidates = await self._write(scores)
+        prompts = accepted(candidates)
+        if not prompts:
+            refused = tuple(
+                AlignmentCandidate(kind=candidate.kind, refusal_reason=candidate.refusal_reason)
+                for candidate in candidates
+            )
+            return self._refused("every candidate was refused").model_copy(update={"candidates": refused})
+        judging = [replace(self.scorer, prompt=prompt, name=name) for name, prompt in prompts.items()]
+        planned = await _plan(self._choosing, judging)
+        self.announce(f"judging {len(judging)} candidates on {len(self._choosing)} labelled samples: {planned}")
+        judged = self._compared(self._choosing, scores, await self._judge(self._choosing, judging), judging)
+        # Other answers to the same questions, which a judge without a cache may give, are another alignment.
+        questions = [prompt.question for prompt in prompts.values()]
+        alignment = self._hash([*questions, repr(judged.candidates.tolist())])
+        look = await asyncio.to_thread(self._looks, alignment)
+        if self.design == "max-t":
+            chosen, verdict = max_t_verdict(judged, look=look)
+            tested = None
+        else:
+            chosen = choose(judged)
+            verdict, tested = await self._test(self._final(judging[chosen], alignment), scores, look)
+        listed = self._listed(candidates, prompts, judged, chosen)
+        record = self._record(alignment, verdict, len(prompts), look)
+        prompt = cast("Prompt", self._final(judging[chosen], alignment).prompt)
+        return await asyncio.to_thread(self._finish, record, prompt, verdict, tested, listed)
+
+    def _final(self, scorer: PromptScorer, alignment: str) -> PromptScorer:
+        """Return a candidate as the scorer that its file will be."""
+        prompt = replace(cast("Prompt", scorer.prompt), alignment=alignment)
+        return replace(scorer, prompt=prompt, name=self.output.stem)
+
+    # Asking.
+
+    async def _judge(self, cases: Sequence[Case], scorers: Sequence[PromptScorer]) -> Sequence[Row]:
+        """Return the rows of scores, in order. All of the alignment shares the budgets of a run, also if it is repeated."""
+        rows: list[Row] = []
+        tasks = make_tasks([case.sample for case in cases], scorers)
+        with in_run(self._budget):
+            await score_tasks(tasks, scorers, rows.append, concurrency=cast("Judge", self.scorer.judge).concurrency)
+        for row in rows:
+            self.usage.add_unscored(row.score.calls)
+        positions = {scorer.name: position for position, scorer in enumerate(scorers)}
+        return sorted(rows, key=lambda row: (row.index, positions[row.scorer]))
+
+    @cached_property
+    def _budget(self) -> str:
+        return f"alignment {self._hash([])}"
+
+    async def _write(self, scores: Mapping[int, Score]) -> Sequence[Candidate]:
+        train = self._in("train")
+        every = RecordedPhrases.of(case.sample for case in self.cases)
+        others = RecordedPhrases.of(case.sample for case in self._in("validation", "test"))
+        writer = CandidateWriter(
+            self.writer,
+            self.base,
+            self.output.stem,
+            train,
+            [scores[id(labelled)] for labelled in train],
+            every,
+            others,
+            cast("Judge", self.scorer.judge).redact,
+        )
+        self.announce(f"{REQUESTS} requests to {self.writer.model}, which reads {len(train)} labelled samples")
+        with in_run(self._budget), ledger() as calls:
+            candidates = await writer.candidates()
+        self.usage.add_unscored(calls)
+        return candidates
+
+    async def _test(
+        self, scorer: PromptScorer, old: Mapping[int, Score], look: int
+    ) -> tuple[AlignmentVerdict, TestedCandidate]:
+        """Test the chosen candidate once."""
+        every = self._in("test")
+        self.announce(f"testing the best of them on {len(every)} held-out samples: {await _plan(every, [scorer])}")
+        rows = await self._judge(every, [self.scorer, scorer])
+        return holdout_verdict(self._compared(every, old, rows, [scorer]), 0, look=look), TestedCandidate(
+            self.scorer, scorer, every, rows, self.sources
+        )
+
+    def _compared(
+        self, cases: Sequence[Case], old: Mapping[int, Score], rows: Sequence[Row], scorers: Sequence[PromptScorer]
+    ) -> JudgedSamples:
+        """Return the errors of old and new questions, without samples on which the old one failed."""
+        new = {(row.index, row.scorer): row.score for row in rows}
+        kept = [(index, case) for index, case in enumerate(cases) if old[id(case)].status != "failed"]
+        human_values = [np.nan if case.human_value is None else case.human_value for _, case in kept]
+        before = [case.error(old[id(case)]) for _, case in kept]
+        after = [[case.error(new[index, scorer.name]) for index, case in kept] for scorer in scorers]
+        groups = [case.sample.group for _, case in kept]
+        return JudgedSamples(np.array(human_values), groups, np.array(before), np.array(after, np.float64))
+
+    # Refusals.
+
+    def _refused(self, reason: str) -> Alignment:
+        return Alignment(
+            scorer=self.scorer.name,
+            outcome="refused",
+            reason=reason,
+            design=self.design,
+            roles=self.roles,
+            unused_labels=dict(self.unused_labels),
+            requests=self.usage.requests,
+            cached=self.usage.cached,
+            cost_usd=self.usage.cost_usd,
+        )
+
+    def _no_room(self, scores: Mapping[int, Score]) -> str:
+        """Return why no better question can be written: there are no disagreements to read, or as few as among people."""
+        wrong = [case for case in self._in("train") if case.error(scores[id(case)])]
+        if not wrong:
+            return f"the judge agrees with people on all {self.roles['train']} labelled samples that may be read"
+        several = [case for case in self.cases if len(case.labelled.opinions) > 1]
+        if len(several) >= _CEILING_SAMPLES:
+            human = float(np.mean([case.human_agreement for case in several]))
+            judge = float(np.mean([1 - case.error(scores[id(case)]) for case in several]))
+            if judge >= human:
+                return f"the judge agrees with people ({judge:.2f}) as much as they agree with each other ({human:.2f})"
+        return ""
+
+    # Results.
+
+    def _hash(self, questions: Sequence[str]) -> str:
+        """Return a hash of the old question, new ones, the labels and the design."""
+        record = ScorerRecord.of(self.scorer)
+        labels = sorted((recording_key(case.sample), case.role, repr(case.human_value)) for case in self.cases)
+        whole = json.dumps([record.name, record.signature, questions, labels, self.design])
+        return hashlib.sha256(whole.encode()).hexdigest()[:12]
+
+    def _looks(self, alignment: str) -> int:
+        """Return the number of looks at the test labels, this one included; the same alignment is the same look."""
+        folder = self.run.audits_folder
+        if folder is None:
+            return 1
+        records = read_alignments(folder)
+        if same := [record.look for record in records if record.id == alignment]:
+            return same[0]
+        tested = self._in("test") if self.design == "holdout" else self._choosing
+        return 1 + earlier_looks(records, self._question_name, [recording_key(case.sample) for case in tested])
+
+    @property
+    def _question_name(self) -> str:
+        """The name that labels give the scorer: that of the first question."""
+        return self.earlier[-1].scorer if self.earlier else self.scorer.name
+
+    def _listed(
+        self,
+        candidates: Sequence[Candidate],
+        prompts: Mapping[str, Prompt],
+        judged: JudgedSamples,
+        chosen_index: int,
+    ) -> Sequence[AlignmentCandidate]:
+        agreement = dict(
+            zip((candidate.instructions for candidate in prompts.values()), judged.agreement(), strict=True)
+        )
+        chosen = [*prompts.values()][chosen_index]
+        return [
+            AlignmentCandidate(
+                kind=candidate.kind,
+                refusal_reason=candidate.refusal_reason,
+                agreement=None
+                if candidate.prompt is None or candidate.refusal_reason
+                else float(agreement[candidate.prompt.instructions]),
+                chosen=candidate.prompt is chosen,
+            )
+            for candidate in candidates
+        ]
+
+    def _finish(
+        self,
+        record: AlignmentRecord,
+        prompt: Prompt,
+        verdict: AlignmentVerdict,
+        tested: TestedCandidate | None,
+        candidates: Sequence[AlignmentCandidate],
+    ) -> Alignment:
+        """Record the alignment, write the prompt file and, from the tested samples, the audit record."""
+        folder = self.run.audits_folder
+        recorded = () if folder is None else [alignment.id for alignment in read_alignments(folder)]
+        if folder is not None and record.id not in recorded:
+            write_alignment(record, folder)
+        text = prompt_file_text(prompt)
+        path = None if verdict.outcome == "worse" else self.output
+        if path is not None:
+            write_prompt(text, path)
+        kept = None
+        if tested is not None and path is not None and folder is not None:
+            kept = tested.keep_audit_record(self.run.store, folder, record)
+        return self._refused("").model_copy(
+            update={
+                "id": record.id,
+                "outcome": verdict.outcome,
+                "candidates": tuple(candidates),
+                "verdict": verdict,
+                "look": record.look,
+                "prompt_path": None if path is None else str(path),
+                "diff": "".join(
+                    unified_diff(
+                        prompt_file_text(self.base).splitlines(keepends=True),
+                        text.splitlines(keepends=True),
+                        f"{self.base.name}.md",
+                        self.output.name,
+                    )
+                ),
+                "run": None if kept is None else kept.run,
+                "audit_record_path": None if kept is None or folder is None else str(audit_record_path(kept, folder)),
+            }
+        )
+
+    def _record(self, alignment: str, verdict: AlignmentVerdict, candidates: int, look: int) -> AlignmentRecord:
+        keys = {role: sorted({recording_key(case.sample) for case in self._in(role)}) for role in _ROLES}
+        spent = self._in("train", "validation") if self.design == "holdout" else self.cases
+        outcome: AlignmentOutcome = verdict.outcome
+        return AlignmentRecord(
+            id=alignment,
+            scorer=self._question_name,
+            parent=self.base.alignment or None,
+            parent_fingerprint=ScorerRecord.of(self.scorer).signature,
+            design=self.design,
+            train=keys["train"],
+            validation=keys["validation"],
+            test=keys["test"],
+            groups=sorted({group_key(group) for case in spent if (group := case.sample.group) is not None}),
+            candidates=candidates,
+            look=look,
+            alpha=verdict.alpha,
+            outcome=outcome,
+            p=verdict.p,
+            fixed=verdict.fixed,
+            regressed=verdict.regressed,
+            made_at=now(),
+            version=version("judgekit"),
+        )
+
+
+_ROLES: Sequence[LabelRole] = ("train", "validation", "test")
+
+
+async def _plan(cases: Sequence[Case], scorers: Sequence[PromptScorer]) -> RunPlan:
+    samples = [case.sample for case in cases]
+    built, _ = build_run(samples, scorers, None, None)
+    return await make_plan(built, samples)
