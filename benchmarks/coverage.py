@@ -124,8 +124,8 @@ def by_verdict(draw: Draw) -> Callable[[Random, int], Case]:
     return case
 
 
-def labelled_trials(random: Random, n: int) -> Case:
-    """Tasks of 5 trials that are all labelled, or none of them; the variance between tasks is half of the whole."""
+def labeled_trials(random: Random, n: int) -> Case:
+    """Tasks of 5 trials that are all labeled, or none of them; the variance between tasks is half of the whole."""
     tasks = (n + OTHERS) // 5
     share, strictness = random.beta(0.5, 0.5, tasks).repeat(5), random.beta(8, 2, tasks).repeat(5)
     human = random.random(5 * tasks) < share
@@ -144,7 +144,7 @@ DESIGNS: dict[str, tuple[float, Callable[[Random, int], Case]]] = {
     "95 % pass, lenient judge": (0.95, alone(binary(0.95, 0.97, 0.7))),
     "values in between": (0.5, alone(smooth)),
     "values in between, 90 % are 1": (0.95, alone(skewed)),
-    "tasks of 5 trials": (0.5, labelled_trials),
+    "tasks of 5 trials": (0.5, labeled_trials),
     "80 % pass, by verdict": (0.8, by_verdict(binary(0.8, 0.9, 0.8))),
     "50 % pass, by verdict": (0.5, by_verdict(binary(0.5, 0.9, 0.9))),
 }
@@ -341,7 +341,7 @@ def inapplicable() -> None:
 def splits() -> None:
     """Two people label each sample; Rogan-Gladen corrects another run of 1,000 samples."""
     ways = ("PPI++", "Rogan-Gladen", "Rogan-Gladen without splits")
-    head("of two minds; pass, sensitivity, specificity", "labelled", *ways, "refused")
+    head("of two minds; pass, sensitivity, specificity", "labeled", *ways, "refused")
     for unsure, (share, sensitivity, specificity) in SPLITS:
         kinds = np.array([share * (1 - unsure), (1 - share) * (1 - unsure), unsure])
         passing = np.array([SURE, 1 - SURE, UNSURE])

@@ -1,8 +1,8 @@
-"""How often the promise of a least confidence is broken while labels are added until it is granted, by simulation.
+"""How often the guarantee of a least confidence fails while labels are added until it is granted, by simulation.
 
 Each run has 1,000 verdicts. Labels of verdicts drawn at random are added 10 at a time, up to 500, and looked at each time;
-the first threshold that is granted is taken. The promise is that at most 10 % of the verdicts that it keeps are wrong,
-with a probability of 95 %. It is held against the error rate by which verdicts are drawn (broken), and against the share of
+the first threshold that is granted is taken. The guarantee is that at most 10 % of the verdicts that it keeps are wrong,
+with a probability of 95 %. It is held against the error rate by which verdicts are drawn (failed), and against the share of
 wrong verdicts in the run (in the run). Beside it stand binomial tests, which may be made once only. The second table says
 how often a threshold is granted by so many labels, looked at once: by binomial tests, and by judgekit.
 
@@ -75,7 +75,7 @@ DESIGNS: dict[str, Draw] = {
 
 
 def once(confidence: Values, wrong: Values, _: Values) -> float | None:
-    """Binomial tests, from the threshold that keeps a quarter of the labelled verdicts, or 29 of them, down."""
+    """Binomial tests, from the threshold that keeps a quarter of the labeled verdicts, or 29 of them, down."""
     values, of, counts = np.unique(-confidence, return_inverse=True, return_counts=True)
     kept, lost = np.cumsum(counts), np.cumsum(np.bincount(of, weights=wrong))
     tried = kept >= max(29, len(wrong) / 4)
@@ -89,7 +89,7 @@ def ours(confidence: Values, wrong: Values, everyone: Values) -> float | None:
 
 
 def broken(find: Callable[[Values, Values, Values], float | None], draw: Draw) -> tuple[float, float, float]:
-    """How often a threshold is granted, and how often the promise is broken, by the rates and in the run."""
+    """How often a threshold is granted, and how often the guarantee fails, by the rates and in the run."""
     random = np.random.default_rng(0)
     sure, _, rates = draw(np.random.default_rng(1), 200_000)
     found: list[tuple[bool, bool, bool]] = []
@@ -111,7 +111,7 @@ def broken(find: Callable[[Values, Values, Values], float | None], draw: Draw) -
 
 def while_labels_are_added() -> None:
     print(
-        "\n| verdicts | binomial tests: granted, broken, in the run | judgekit: granted, broken, in the run |\n|---|---|---|"
+        "\n| verdicts | binomial tests: granted, failed, in the run | judgekit: granted, failed, in the run |\n|---|---|---|"
     )
     for name, draw in DESIGNS.items():
         cells = [", ".join(f"{100 * share:.1f}" for share in broken(find, draw)) for find in (once, ours)]

@@ -34,7 +34,7 @@ Path("sheet.html").write_text("".join(sheet.page()), encoding="utf-8")
 show_audit(audit(first, read_labels(here / "labels.csv")), 2, console())
 
 # Any later run of this very judge shows the audit record, and gates may ask what people would say of it, as far as the judge's
-# errors on the labelled samples tell. The judge's own number is above what is asked for, and the lower bound is not.
+# errors on the labeled samples tell. The judge's own number is above what is asked for, and the lower bound is not.
 later = run(read(here / "conversations.jsonl"), [goal], store=DEFAULT_RUNS_PATH)
 print(later)
 gates = [f"{goal.name} >= 0.6", f"{goal.name}.corrected >= 0.4", f"{goal.name}.corrected.lower >= 0.4"]

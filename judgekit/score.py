@@ -279,7 +279,7 @@ _ledgers: ContextVar[tuple[list[JudgeCall], ...]] = ContextVar("judgekit_ledgers
 
 @contextmanager
 def ledger(*, isolated: bool = False) -> Generator[list[JudgeCall]]:
-    """Collect the judge calls made inside, as they happen, so that failed and cancelled work keeps its cost.
+    """Collect the judge calls made inside, as they happen, so that failed and canceled work keeps its cost.
 
     Outer ledgers collect the calls as well, unless this one is kept ``isolated`` from them.
     """

@@ -173,7 +173,7 @@ def run_sync(make_coroutine: Callable[[], Coroutine[object, object, Result]]) ->
             while not working.done():
                 wait((working,), _LOOK)
             working.result()
-        except KeyboardInterrupt:  # only this thread receives it, so the work is cancelled here
+        except KeyboardInterrupt:  # only this thread receives it, so the work is canceled here
             with suppress(RuntimeError):  # the work has just finished
                 loop.call_soon_threadsafe(stop)
             raise

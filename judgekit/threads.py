@@ -23,7 +23,7 @@ _lock = Lock()
 async def run_in_thread(function: Callable[[], Result]) -> Result:
     """Run sync work in a thread, in the caller's context, and return its result.
 
-    A thread cannot be stopped: if the caller is cancelled, the thread continues and its result is dropped. Unlike with
+    A thread cannot be stopped: if the caller is canceled, the thread continues and its result is dropped. Unlike with
     ``asyncio.to_thread``, neither the end of the event loop nor that of the program waits for it.
     """
     import asyncio  # noqa: PLC0415 - importing a scorer would take a tenth longer
@@ -49,5 +49,5 @@ async def run_in_thread(function: Callable[[], Result]) -> Result:
 
 
 def _settle(done: "asyncio.Future[None]") -> None:
-    if not done.done():  # else the caller was cancelled
+    if not done.done():  # else the caller was canceled
         done.set_result(None)

@@ -56,7 +56,7 @@ def test_no_formula_is_looked_for_in_it(score):
     assert Shown(score).tags[0] == ("div", [("class", "tex2jax_ignore mathjax_ignore")])
 
 
-def test_colours_are_the_notebook_s_own():
+def test_colors_are_the_notebook_s_own():
     assert "color" not in "".join(score._repr_html_() for score in saying("said"))
 
 

@@ -197,7 +197,7 @@ def test_tasks_have_ledgers_of_their_own_and_share_the_one_around_them():
     assert together == ["a first", "b first", "a second", "b second"]
 
 
-def test_a_cancelled_task_leaves_its_cost_in_the_ledger():
+def test_a_canceled_task_leaves_its_cost_in_the_ledger():
     async def work() -> list[JudgeCall]:
         async def forever() -> None:
             record_calls(call("paid"))
@@ -227,7 +227,7 @@ USED = Usage(input_tokens=100, output_tokens=10)
         ({"error": "RateLimitError"}, 0, 0.0),
         ({"error": "UnreachableError"}, 0, 0.0),
         ({"error": "LostError"}, None, None),
-        ({"error": "CancelledError"}, None, None),
+        ({"error": "CanceledError"}, None, None),
         ({"usage": USED, "cost_usd": 0.5, "error": "RefusalError"}, 110, 0.5),
     ],
     ids=[
@@ -239,7 +239,7 @@ USED = Usage(input_tokens=100, output_tokens=10)
         "refused at the door",
         "never sent",
         "lost",
-        "cancelled",
+        "canceled",
         "no",
     ],
 )

@@ -102,7 +102,7 @@ def test_no_more_threads_than_there_may_be_work_at_once():
     assert 1 < most[0] <= _MOST
 
 
-def test_the_result_of_a_cancelled_caller_is_dropped_and_nobody_waits_for_it(caplog):
+def test_the_result_of_a_canceled_caller_is_dropped_and_nobody_waits_for_it(caplog):
     over = threading.Event()
 
     async def ask():

@@ -236,7 +236,7 @@ def pair(bench: Bench, found: Mapping[str, Sequence[Answer]], peer: str, label: 
     yield Row(peer, [label, us(theirs), us(mine), same], theirs / mine, label)
 
 
-JUDGEMENTS = {
+JUDGMENTS = {
     "judgekit": "`AgentGoalAccuracyWithoutReference`",
     "ragas": "`AgentGoalAccuracyWithoutReference`",
     "deepeval": "`GoalAccuracyMetric`, with `evaluate`",
@@ -256,7 +256,7 @@ CACHES = {
 
 def judged(bench: Bench) -> list[Section]:
     """Judged samples for the first time, again, and equal ones at once."""
-    tools = list(JUDGEMENTS)
+    tools = list(JUDGMENTS)
 
     def asked(first: int, cache: str | None) -> Callable[[int], dict[str, Any]]:
         return lambda turn: {
@@ -269,17 +269,17 @@ def judged(bench: Bench) -> list[Section]:
     fresh = bench.turns("judged", tools, FEW, asked(0, None))
     requests = Section(
         "Judged samples",
-        ("judgement", "us", "requests", "characters of messages", "of schemas and tools"),
+        ("judgment", "us", "requests", "characters of messages", "of schemas and tools"),
     )
     base = middle(fresh["judgekit"], JUDGED)
     for name, answers in fresh.items():
         if failed := error(answers):
-            requests.rows.append(Row(name, [JUDGEMENTS[name], failed]))
+            requests.rows.append(Row(name, [JUDGMENTS[name], failed]))
             continue
         counts = [statistics.fmean(column) / JUDGED for column in zip(*(one["counts"] for one in answers), strict=True)]
         bench.agree(f"{name}, judged", [1] * JUDGED, answers[0]["result"])
         taken = middle(answers, JUDGED)
-        cells = [JUDGEMENTS[name], us(taken), f"{counts[0]:g}", *(f"{one:,.0f}" for one in counts[1:])]
+        cells = [JUDGMENTS[name], us(taken), f"{counts[0]:g}", *(f"{one:,.0f}" for one in counts[1:])]
         requests.rows.append(Row(name, cells, taken / base))
 
     with_cache = [name for name in tools if CACHES[name] != "none"]

@@ -85,7 +85,7 @@ async def aalign(
 
     Args:
         scorer: The scorer with the old question, such as ``PromptScorer("tone", judge)``.
-        run: A run of this scorer that the labelled samples are from, with their conversations.
+        run: A run of this scorer that the labeled samples are from, with their conversations.
         labels: Human labels.
         writer: The model that writes candidates; by default, the scorer's judge.
         design: ``"holdout"``, or ``"max-t"``, which tests all candidates at once by ``validation`` and ``test``. This finds

@@ -82,7 +82,7 @@ class Aligning:
     Attributes:
         scorer: The scorer with the old question.
         run: The run that the labels belong to.
-        cases: The labelled recordings.
+        cases: The labeled recordings.
         unused_labels: The number of labels that could not be used, by reason.
         writer: The model that writes candidates.
         design: How candidates are chosen and tested.
@@ -111,7 +111,7 @@ class Aligning:
 
     @property
     def roles(self) -> dict[LabelRole, int]:
-        """The number of labelled samples in each role."""
+        """The number of labeled samples in each role."""
         counts = Counter(case.role for case in self.cases)
         return {"train": counts["train"], "validation": counts["validation"], "test": counts["test"]}
 
@@ -149,7 +149,7 @@ class Aligning:
             return self._refused(reason)
         for role, number in self.roles.items():
             if not number:
-                return self._refused(f"no labelled sample has the role {role}: label more")
+                return self._refused(f"no labeled sample has the role {role}: label more")
         self.announce(str(await self.plan()))
         before = await self._judge(self.cases, [self.scorer])
         scores = {id(case): row.score for case, row in zip(self.cases, before, strict=True)}
@@ -165,7 +165,7 @@ class Aligning:
             return self._refused("every candidate was refused").model_copy(update={"candidates": refused})
         judging = [replace(self.scorer, prompt=prompt, name=name) for name, prompt in prompts.items()]
         planned = await _plan(self._choosing, judging)
-        self.announce(f"judging {len(judging)} candidates on {len(self._choosing)} labelled samples: {planned}")
+        self.announce(f"judging {len(judging)} candidates on {len(self._choosing)} labeled samples: {planned}")
         judged = self._compared(self._choosing, scores, await self._judge(self._choosing, judging), judging)
         # Other answers to the same questions, which a judge without a cache may give, are another alignment.
         questions = [prompt.question for prompt in prompts.values()]
@@ -213,12 +213,12 @@ class Aligning:
             self.base,
             self.output.stem,
             train,
-            [scores[id(labelled)] for labelled in train],
+            [scores[id(labeled)] for labeled in train],
             every,
             others,
             cast("Judge", self.scorer.judge).redact,
         )
-        self.announce(f"{REQUESTS} requests to {self.writer.model}, which reads {len(train)} labelled samples")
+        self.announce(f"{REQUESTS} requests to {self.writer.model}, which reads {len(train)} labeled samples")
         with in_run(self._budget), ledger() as calls:
             candidates = await writer.candidates()
         self.usage.add_unscored(calls)
@@ -266,8 +266,8 @@ class Aligning:
         """Return why no better question can be written: there are no disagreements to read, or as few as among people."""
         wrong = [case for case in self._in("train") if case.error(scores[id(case)])]
         if not wrong:
-            return f"the judge agrees with people on all {self.roles['train']} labelled samples that may be read"
-        several = [case for case in self.cases if len(case.labelled.opinions) > 1]
+            return f"the judge agrees with people on all {self.roles['train']} labeled samples that may be read"
+        several = [case for case in self.cases if len(case.labeled.opinions) > 1]
         if len(several) >= _CEILING_SAMPLES:
             human = float(np.mean([case.human_agreement for case in several]))
             judge = float(np.mean([1 - case.error(scores[id(case)]) for case in several]))

@@ -1,4 +1,4 @@
-"""Labelled recordings with their roles, and how far verdicts on them are from people."""
+"""Labeled recordings with their roles, and how far verdicts on them are from people."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from itertools import combinations
 from math import fsum
 
 from judgekit.analysis.labels import HumanLabel, SelectionMethod
-from judgekit.analysis.matching import LabelledSample, labels_by_run, match_labels
+from judgekit.analysis.matching import LabeledSample, labels_by_run, match_labels
 from judgekit.analysis.roles import assign_roles
 from judgekit.errors import ConfigError
 from judgekit.runs.alignments import AlignmentRecord, LabelRole
@@ -18,22 +18,22 @@ from judgekit.traces.sample import Sample
 
 @dataclass(frozen=True)
 class Case:
-    """A recording that people labelled, and what its labels are for."""
+    """A recording that people labeled, and what its labels are for."""
 
     sample: Sample
-    labelled: LabelledSample
+    labeled: LabeledSample
     role: LabelRole
     selection: SelectionMethod | None = None
 
     @property
     def human_value(self) -> float | None:
         """The mean of the values that people gave; ``None`` if the question does not apply according to them."""
-        return self.labelled.mean
+        return self.labeled.mean
 
     @property
     def human_agreement(self) -> float:
-        """How far the people who labelled the sample agree with each other, in [0, 1]; there are at least two."""
-        pairs = list(combinations([opinion.value for opinion in self.labelled.opinions], 2))
+        """How far the people who labeled the sample agree with each other, in [0, 1]; there are at least two."""
+        pairs = list(combinations([opinion.value for opinion in self.labeled.opinions], 2))
         return 1 - fsum(_distance(a, b) for a, b in pairs) / len(pairs)
 
     def error(self, score: Score) -> float:
@@ -43,7 +43,7 @@ class Case:
         """
         if score.status in ("failed", "abstained"):
             return 1.0
-        human_values = [opinion.value for opinion in self.labelled.opinions]
+        human_values = [opinion.value for opinion in self.labeled.opinions]
         return fsum(_distance(score.value, value) for value in human_values) / len(human_values)
 
 
@@ -56,7 +56,7 @@ def _distance(judged: float | None, human: float | None) -> float:
 def read_cases(
     run: Run, scorer: ScorerRecord, labels: Sequence[HumanLabel], earlier: Sequence[AlignmentRecord]
 ) -> tuple[Sequence[Case], Mapping[str, int]]:
-    """Return the labelled recordings of a run in their order, and the number of unusable labels by reason.
+    """Return the labeled recordings of a run in their order, and the number of unusable labels by reason.
 
     Args:
         run: The run that the samples were drawn from, with the scorer's verdicts.

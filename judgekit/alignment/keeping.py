@@ -87,10 +87,10 @@ class TestedCandidate(NamedTuple):
                 run=run,
                 number=number,
                 selection=case.selection,
-                probability=1 / case.labelled.weight if case.selection == "stratified" else None,
+                probability=1 / case.labeled.weight if case.selection == "stratified" else None,
             )
             for number, case in enumerate(self.cases)
-            for opinion in case.labelled.opinions
+            for opinion in case.labeled.opinions
         ]
 
 

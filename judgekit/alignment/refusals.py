@@ -138,12 +138,12 @@ def refusal(base: Prompt, candidate: Prompt, written: str, phrases: RecordedPhra
         base: The old question.
         candidate: The new one.
         written: What the writing model wrote of it.
-        phrases: The phrases of all labelled recordings.
+        phrases: The phrases of all labeled recordings.
     """
     if change := changed_scale(base, candidate):
         return change
     if (added := len(candidate.instructions) - len(base.instructions)) > MOST_ADDED:
         return f"it is {added:,} characters longer than the question; at most {MOST_ADDED:,} are allowed"
     if copied := phrases.copied(written, base.instructions):
-        return f"it copies {short_repr(copied)} from a labelled recording"
+        return f"it copies {short_repr(copied)} from a labeled recording"
     return ""

@@ -38,7 +38,7 @@ class Alignment(FrozenModel):
         outcome: Whether an improvement is shown.
         reason: Why the alignment was refused; empty if it was not.
         design: How candidates were chosen and tested.
-        roles: The number of labelled samples in each role.
+        roles: The number of labeled samples in each role.
         unused_labels: The number of labels that could not be used, by reason.
         candidates: The candidates.
         verdict: What the test found; ``None`` if there was none.

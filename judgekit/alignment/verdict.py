@@ -17,11 +17,11 @@ from judgekit.stats.wilson import Interval
 from judgekit.traces.message import FrozenModel
 
 MIN_LABELS = 40
-"""The number of labelled samples below which nothing could be shown."""
+"""The number of labeled samples below which nothing could be shown."""
 MIN_OTHERS = 8
-"""The number of labelled samples that must differ from the most frequent label."""
+"""The number of labeled samples that must differ from the most frequent label."""
 _RARE = 0.25
-"""The share of a class below which both classes count equally, as agreement alone would favour the other one."""
+"""The share of a class below which both classes count equally, as agreement alone would favor the other one."""
 _CLASS_LOSS = 0.05
 """The loss of agreement within one class that rules out an improvement, if it is shown."""
 _DIGITS = 9
@@ -36,7 +36,7 @@ class AlignmentVerdict(FrozenModel):
 
     Attributes:
         outcome: Whether an improvement is shown.
-        sample_count: The number of labelled samples in the test.
+        sample_count: The number of labeled samples in the test.
         before: The agreement of the old question.
         after: That of the candidate.
         gain: The difference, with its paired interval; simultaneous for all candidates in the design ``max-t``.
@@ -67,7 +67,7 @@ class AlignmentVerdict(FrozenModel):
 
 @dataclass(frozen=True)
 class JudgedSamples:
-    """Labelled samples with the errors of the old question and of each candidate, in [0, 1].
+    """Labeled samples with the errors of the old question and of each candidate, in [0, 1].
 
     Attributes:
         human_values: The mean of the human labels of each sample; NaN if the question does not apply according to them.
@@ -202,10 +202,10 @@ def _is_harmed(samples: JudgedSamples, gains: NDArray[np.float64], value: float)
 
 
 def refusal_reason(human_values: Sequence[float | None]) -> str:
-    """Return why labelled samples are too few or too much alike to align a judge by; empty if they are not."""
+    """Return why labeled samples are too few or too much alike to align a judge by; empty if they are not."""
     if (n := len(human_values)) < MIN_LABELS:
-        return f"{n} labelled samples are too few: at least {MIN_LABELS} are needed, and 100 to show a common gain"
+        return f"{n} labeled samples are too few: at least {MIN_LABELS} are needed, and 100 to show a common gain"
     ((_, most),) = Counter(None if value is None else round(value) for value in human_values).most_common(1)
     if (others := n - most) < MIN_OTHERS:
-        return f"only {others} of {n} labelled samples differ from the others in their label: at least {MIN_OTHERS} are needed"
+        return f"only {others} of {n} labeled samples differ from the others in their label: at least {MIN_OTHERS} are needed"
     return ""

@@ -85,7 +85,7 @@ class CandidateWriter:
         name: The name of the new one.
         train: The cases that may be read.
         scores: The old verdicts on them.
-        phrases: The phrases of all labelled recordings, which no candidate may copy.
+        phrases: The phrases of all labeled recordings, which no candidate may copy.
         others: Those of the recordings that choose and test, which no example may share.
         redact: What the judge that answers the question must not see; see `judgekit.judges.redaction.redact`.
     """
@@ -195,7 +195,7 @@ class CandidateWriter:
                 shown.append(text if name == CONVERSATION else cut_middle(text, _INPUT_CHARACTERS))
         opinions = [
             f"people: {opinion.label}{opinion.reason and f': {self._redacted_text(opinion.reason)}'}"
-            for opinion in case.labelled.opinions
+            for opinion in case.labeled.opinions
         ]
         judged = score.label if score.label is not None else f"{score.value}"
         agrees = "agrees with people" if not case.error(score) else "does not agree with people"
@@ -218,7 +218,7 @@ class CandidateWriter:
         for case, score in zip(self.train, self.scores, strict=True):
             text = self._example(case)
             if text and not self.others.copied(text, self.base.instructions):
-                label = case.labelled.opinions[0].label
+                label = case.labeled.opinions[0].label
                 by_label.setdefault(label, []).append((not case.error(score), len(text), text))
         turns = [sorted(examples) for _, examples in sorted(by_label.items())]
         chosen: list[str] = []
@@ -236,7 +236,7 @@ class CandidateWriter:
             for message in sample.trace.messages
             if message.role in ("user", "assistant") and message.text
         ]
-        opinion = case.labelled.opinions[0]
+        opinion = case.labeled.opinions[0]
         reason = opinion.reason and f", because {self._redacted_text(opinion.reason)}"
         spoken.append(f"people say: {opinion.label}{reason}")
         text = fence_text("example", "\n".join(spoken))
@@ -244,7 +244,7 @@ class CandidateWriter:
 
     def _with_examples(self, kind: str, rules: str, examples: Sequence[str]) -> Candidate:
         if len(examples) < _FEWEST_EXAMPLES:
-            reason = "fewer than two labelled recordings are short enough, and share no phrase with those that choose or test"
+            reason = "fewer than two labeled recordings are short enough, and share no phrase with those that choose or test"
             return Candidate(kind, refusal_reason=reason)
         heading = "Examples of how people decide, recorded elsewhere:"
         block = "\n".join((heading, _MARK, *examples))

@@ -35,7 +35,7 @@ from judgekit.runs.store import now
 from judgekit.runs.usage import ConversationUsage
 
 _RECORDED_SHOWN = 3
-_PICKED = "the labelled samples were picked by hand (selection is convenience)"
+_PICKED = "the labeled samples were picked by hand (selection is convenience)"
 _NOT_RANDOM: Mapping[LabelSelection, str] = {
     "convenience": "which were picked by hand",
     "unknown": "which may not be a random sample",
@@ -53,13 +53,13 @@ def audit(
 ) -> Audit:
     """Compare the judges of a run with human labels, and store an audit record of the findings beside the run.
 
-    The mean is corrected by PPI++ if the labelled samples are a random sample of the run, or nothing suggests that they
+    The mean is corrected by PPI++ if the labeled samples are a random sample of the run, or nothing suggests that they
     are not; in the latter case it is corrected within each verdict, as far as each has labels, so that a selection by
     verdict does no harm even if it does not show. If the labels belong to another run of the same judge, the mean is
     corrected by the Rogan-Gladen estimator, provided that the samples are similar. Otherwise the correction is refused,
     with a reason.
 
-    A sample that several people labelled counts once, split among their labels. Samples to which the question does not
+    A sample that several people labeled counts once, split among their labels. Samples to which the question does not
     apply according to people are left out of the corrected mean, and count as disagreements with a judge that scored
     them. Trials of one task, which share a group, are drawn and tested together.
 
@@ -137,7 +137,7 @@ class _Auditing:
         self.has_skipped = any(row.score.value is None for row in self.matched.rows)
         # Samples that were drawn by verdict stand for all samples of the run.
         stood_for = self.matched.rows if self.pairs.by_verdict else [sample.row for sample in self.matched.samples]
-        self.labelled = describe_population([row for row in stood_for if row.score.value is not None], self.usages)
+        self.labeled = describe_population([row for row in stood_for if row.score.value is not None], self.usages)
 
     def _matched(self, labels: Sequence[HumanLabel]) -> tuple[MatchedLabels, Counter[str]]:
         """Return this run's labels or, if there are none, those of the run that has the most; others are left out."""
@@ -248,9 +248,9 @@ class _Auditing:
                 unavailable_reason=f"{_PICKED}, so they may not represent the run; judgekit label "
                 f"{matched.run.number} draws a random sample"
             )
-        if matched.selection == "stratified" and not matched.unlabelled_rows:
+        if matched.selection == "stratified" and not matched.unlabeled_rows:
             return Correction(
-                unavailable_reason="the labelled samples were drawn by the verdicts of another question, and are all that this "
+                unavailable_reason="the labeled samples were drawn by the verdicts of another question, and are all that this "
                 "run has"
             )
         if chosen:
@@ -270,7 +270,7 @@ class _Auditing:
         return f"{advice}; --label NAME={self.record.name} uses recorded ones: {names}" if names else advice
 
     def _errors(self, chosen: str) -> JudgeErrors:
-        where = f"the labelled samples of run {self.matched.run.number}"
+        where = f"the labeled samples of run {self.matched.run.number}"
         counts, refused = self.pairs.independent_counts(), chosen
         if self.matched.selection == "convenience":
             refused = f"{where} were picked by hand"
@@ -278,7 +278,7 @@ class _Auditing:
             refused = refused or f"the verdicts on {where} are not all 0 or 1"
             if self.pairs.is_disputed:
                 refused = f"people and the judge disagree on whether the question applies to some of {where}: label a sample of this run"
-        return JudgeErrors(where, len(self.pairs.samples), None if refused else counts, refused, self.labelled)
+        return JudgeErrors(where, len(self.pairs.samples), None if refused else counts, refused, self.labeled)
 
     def _guarantee_obstacle(self, selection_bias: str) -> str:
         """Return why these labels support no guarantee; empty if they may."""
@@ -294,7 +294,7 @@ class _Auditing:
         yield from matched.notes
         yield from self._coverage_notes(correction)
         if self.kind != "continuous" and any(len(sample.opinions) > 1 for sample in matched.samples):
-            yield "a sample that several people labelled counts once, split among their labels"
+            yield "a sample that several people labeled counts once, split among their labels"
         human_values = {value for sample in matched.samples for value in sample.values}
         if self.kind == "binary" and len(human_values) == 1:
             of = (
@@ -302,12 +302,12 @@ class _Auditing:
                 if any(sample.applicable_share < 1 for sample in matched.samples)
                 else ""
             )
-            yield f"people give all labelled samples{of} a {human_values.pop():g}, so it is unknown how the judge does on others"
+            yield f"people give all labeled samples{of} a {human_values.pop():g}, so it is unknown how the judge does on others"
         if matched.selection == "stratified":
-            yield "agreement is estimated for all samples of the run: each labelled one stands for others with its verdict"
+            yield "agreement is estimated for all samples of the run: each labeled one stands for others with its verdict"
         if (chosen or matched.selection in _NOT_RANDOM) and matched.samples:
             why = "which differ from the others" if chosen else _NOT_RANDOM[matched.selection]
-            yield f"agreement, calibration and any guarantee hold only for the labelled samples, {why}"
+            yield f"agreement, calibration and any guarantee hold only for the labeled samples, {why}"
         if not self.is_same_run:
             number = matched.run.number
             yield (
@@ -329,7 +329,7 @@ class _Auditing:
             why = (
                 "gives no corrected mean"
                 if n >= better.sample_count
-                else f"has only {count_text(n, 'labelled sample')}"
+                else f"has only {count_text(n, 'labeled sample')}"
             )
             yield (
                 f"the audit record of run {better.run}, n={better.sample_count:,}, is kept, because this audit {why}; to replace it, delete "
@@ -361,7 +361,7 @@ class _Auditing:
         scored = [sample for sample in matched.samples if sample.judge_value is not None]
         if none := fsum(1 - sample.applicable_share for sample in scored):
             yield (
-                f"according to people, the question does not apply to {round(none, 2):g} of the {len(scored):,} labelled "
+                f"according to people, the question does not apply to {round(none, 2):g} of the {len(scored):,} labeled "
                 "samples that the judge scored"
             )
         if correction.corrected is not None and self.is_same_run and (none or has_skipped):
@@ -403,7 +403,7 @@ class _Auditing:
             transfer_obstacle=errors.transfer_obstacle,
             judge_mean=findings.judge_mean,
             correction=findings.correction,
-            labelled=self.labelled,
+            labeled=self.labeled,
             population=self.population,
             alignment=next(iter(alignments_of(self.run, [self.record])), None),
             audited_at=now(),

@@ -8,7 +8,7 @@ from judgekit.runs.rows import Row
 
 
 def length_bias(pairs: VerdictPairs, lengths: Mapping[int, float]) -> Estimate | None:
-    """Return the rank correlation of the judge's error with the length of its input: above 0, it favours long ones."""
+    """Return the rank correlation of the judge's error with the length of its input: above 0, it favors long ones."""
     import numpy as np  # noqa: PLC0415 - it takes a while
 
     from judgekit.stats.correlation import rank_correlation  # noqa: PLC0415

@@ -206,7 +206,7 @@ def compare(
         )
         raise ConfigError(f"runs {a.number} (A) and {b.number} (B) have no scorer in common: {'; '.join(scorers)}")
     parsed = [Gate.parse(text, names, DIFFERENCE_FIELDS) for text in gates]
-    labelled = labels_by_scorer(labels, a, b, names)
+    labeled = labels_by_scorer(labels, a, b, names)
     pairs = SamplePairs.of(a, b, names)
     if not len(pairs):
         left = (*_unpaired("A", pairs.unpaired_a), *_unpaired("B", pairs.unpaired_b))
@@ -218,7 +218,7 @@ def compare(
     compared = {name: compare_scorer(name, pairs.scored(name)) for name in names}
     adjusted = holm([difference.p for difference, _, _ in compared.values()])
     differences = {name: replace(compared[name][0], p_holm=p) for name, p in zip(names, adjusted, strict=True)}
-    for name, those in labelled.items():
+    for name, those in labeled.items():
         from judgekit.analysis.corrected_difference import correct_difference  # noqa: PLC0415
 
         correction = correct_difference(a, b, name, pairs.scored(name), those)

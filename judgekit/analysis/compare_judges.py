@@ -10,7 +10,7 @@ from typing import Self
 from pydantic import Field
 
 from judgekit.analysis.labels import HumanLabel
-from judgekit.analysis.matching import LabelledSample, labels_by_run, match_labels
+from judgekit.analysis.matching import LabeledSample, labels_by_run, match_labels
 from judgekit.analysis.measures import VerdictPairs, value_kind
 from judgekit.analysis.spent_labels import spent_samples
 from judgekit.errors import ConfigError
@@ -51,7 +51,7 @@ class LeftOutSamples(FrozenModel):
 
 
 class ClosenessTest(FrozenModel):
-    """The comparison of two judges with people, over the labelled samples that both judges decided.
+    """The comparison of two judges with people, over the labeled samples that both judges decided.
 
     A judge's closeness is 1 minus the mean distance of its value from people's values. If all values are 0 or 1 and
     people agree, it says whether the judge is right.
@@ -120,7 +120,7 @@ class JudgeResult(FrozenModel):
         tokens: The tokens of the requests; ``None`` if a provider did not report them.
         cost_usd: The cost in US dollars; ``None`` if a price is unknown.
         seconds: The median duration of the requests that were answered; ``None`` if there were none.
-        labelled: The number of samples that both people and the judge decided.
+        labeled: The number of samples that both people and the judge decided.
         unused_labels: The number of labels that could not be used, by reason.
         human_agreement: Measures of agreement with people, by name; the first is the one to quote alone.
     """
@@ -138,7 +138,7 @@ class JudgeResult(FrozenModel):
     tokens: int | None
     cost_usd: float | None
     seconds: float | None
-    labelled: int = 0
+    labeled: int = 0
     unused_labels: dict[str, int] = Field(default_factory=dict)
     human_agreement: dict[str, Estimate] = Field(default_factory=dict)
 
@@ -161,7 +161,7 @@ class _Answers:
     statuses: Mapping[int, ScoreStatus]
     rows: Mapping[int, Row]
     human_values: Mapping[int, Sequence[float]]
-    labelled: int
+    labeled: int
     agreement: Mapping[str, Estimate]
     unused_labels: Mapping[str, int]
 
@@ -254,7 +254,7 @@ def _side(run: Run, answers: _Answers) -> JudgeResult:
         tokens=line.tokens,
         cost_usd=line.cost_usd,
         seconds=median(seconds) if seconds else None,
-        labelled=answers.labelled,
+        labeled=answers.labeled,
         unused_labels=dict(answers.unused_labels),
         human_agreement=dict(answers.agreement),
     )
@@ -275,7 +275,7 @@ def _pair(a: _Answers, b: _Answers, closeness: ClosenessTest | None) -> JudgePai
     rows = [side.rows[index] for side in (a, b) for index in both]
     pairs = VerdictPairs(
         *value_kind(b.record, rows, ()),
-        samples=[LabelledSample(b.rows[index], ()) for index in both],
+        samples=[LabeledSample(b.rows[index], ()) for index in both],
         human_verdicts=[[a.value(index)] for index in both],
         by_verdict=False,
     )

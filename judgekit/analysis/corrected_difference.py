@@ -19,7 +19,7 @@ from judgekit.analysis.selection_bias import selection_bias
 from judgekit.errors import count_text, join_limited
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
-from judgekit.stats.corrected_difference import LabelledTasks, corrected_difference
+from judgekit.stats.corrected_difference import LabeledTasks, corrected_difference
 from judgekit.stats.label_planning import labels_needed
 from judgekit.stats.prediction_powered import MIN_LABELS
 from judgekit.stats.quantiles import normal_quantile
@@ -33,7 +33,7 @@ class DifferenceCorrection:
     """The difference of two runs corrected by human labels, or the reason why it is not corrected.
 
     Attributes:
-        labels_a: The number of labelled pairs whose labels are on A.
+        labels_a: The number of labeled pairs whose labels are on A.
         labels_b: The number of those whose labels are on B.
         labels_both: The number of those with labels on both.
         a: The mean that people would give A, over the pairs; ``None`` if the correction is refused.
@@ -103,8 +103,8 @@ def correct_difference(
     """
     drawn = [label for label in labels if not label.is_picked_to_read]
     picked = len(labels) - len(drawn)
-    first = _LabelledSide.of(a, scorer, pairs.numbers_a, pairs.a, drawn)
-    second = _LabelledSide.of(b, scorer, pairs.numbers_b, pairs.b, drawn)
+    first = _LabeledSide.of(a, scorer, pairs.numbers_a, pairs.a, drawn)
+    second = _LabeledSide.of(b, scorer, pairs.numbers_b, pairs.b, drawn)
     sides = {"A": first, "B": second}
     used = {(label.run, label.number, label.sample, label.annotator) for side in sides.values() for label in side.given}
     neither = len(drawn) - len(used)
@@ -124,13 +124,13 @@ def correct_difference(
                 else "the labels vary too little, are of too few groups, or leave out one of the judge's verdicts"
             )
     else:
-        labelled, other = ("A", "B") if first.count else ("B", "A")
-        reason = f"there are no human labels of {other}, where the judge may err differently than on {labelled}"
-        notes += _one_sided(labelled, other, sides[labelled], sides[other].judged, pairs)
+        labeled, other = ("A", "B") if first.count else ("B", "A")
+        reason = f"there are no human labels of {other}, where the judge may err differently than on {labeled}"
+        notes += _one_sided(labeled, other, sides[labeled], sides[other].judged, pairs)
     return DifferenceCorrection(
         first.count,
         second.count,
-        int((first.is_labelled & second.is_labelled).sum()),
+        int((first.is_labeled & second.is_labeled).sum()),
         None if estimate is None else estimate.a,
         None if estimate is None else estimate.b,
         None if estimate is None else estimate.interval,
@@ -141,27 +141,27 @@ def correct_difference(
 
 
 def _one_sided(
-    labelled: str, other: str, labelled_side: "_LabelledSide", judged: Values, pairs: ScoredPairs
+    labeled: str, other: str, labeled_side: "_LabeledSide", judged: Values, pairs: ScoredPairs
 ) -> Iterator[str]:
     """Yield how wrong the judge must be about the other run to hide a difference, and how many labels would tell."""
-    if labelled_side.obstacle:
+    if labeled_side.obstacle:
         return
-    trusted = corrected_difference(labelled_side.tasks(), LabelledTasks(judged, judged), pairs.groups)
+    trusted = corrected_difference(labeled_side.tasks(), LabeledTasks(judged, judged), pairs.groups)
     if trusted is None:
         return
-    bias = float(labelled_side.judged.mean()) - trusted.a
+    bias = float(labeled_side.judged.mean()) - trusted.a
     tip = trusted.b - trusted.a
     yield (
-        f"tipping point: people would find no difference if the judge {_rates(tip, other)}; it {_rates(bias, labelled)}"
+        f"tipping point: people would find no difference if the judge {_rates(tip, other)}; it {_rates(bias, labeled)}"
     )
     raw = abs(float(pairs.b.mean() - pairs.a.mean()))
     seen = f"a difference of {raw:.3f}, which the judge sees"
     z = normal_quantile(1 - _ALPHA / 2)
     left = (raw / (z + normal_quantile(_POWER))) ** 2 - ((trusted.interval.high - trusted.interval.low) / 2 / z) ** 2
     share = min(0.99, max(0.01, float(judged.mean()) - bias))
-    needed = labels_needed(share, labelled_side.correlation(), sqrt(left), len(judged)) if left > 0 else None
+    needed = labels_needed(share, labeled_side.correlation(), sqrt(left), len(judged)) if left > 0 else None
     if needed is None:
-        yield f"no number of labels on {other} alone would likely show {seen}: label more of {labelled} too"
+        yield f"no number of labels on {other} alone would likely show {seen}: label more of {labeled} too"
     else:
         yield f"about {max(needed, MIN_LABELS):,} labels on {other} would likely show {seen}"
 
@@ -171,7 +171,7 @@ def _rates(bias: float, run: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class _LabelledSide:
+class _LabeledSide:
     """One run's values of the pairs, with labels of some of them."""
 
     judged: Values
@@ -216,32 +216,32 @@ class _LabelledSide:
         return cls(judged, values, applies, kinds, given, left_out, obstacle, assumption)
 
     @property
-    def is_labelled(self) -> NDArray[np.bool_]:
+    def is_labeled(self) -> NDArray[np.bool_]:
         return ~np.isnan(self.labels)
 
     @property
     def count(self) -> int:
-        return int(self.is_labelled.sum())
+        return int(self.is_labeled.sum())
 
-    def tasks(self) -> LabelledTasks:
+    def tasks(self) -> LabeledTasks:
 
-        return LabelledTasks(self.judged, self.labels, self.applicable, self.strata)
+        return LabeledTasks(self.judged, self.labels, self.applicable, self.strata)
 
     def correlation(self) -> float:
         """Return the correlation of the judge's values and people's; 0 if either does not vary."""
-        both = self.is_labelled & (self.applicable > 0)
+        both = self.is_labeled & (self.applicable > 0)
         judged, human = self.judged[both], self.labels[both]
         return float(np.corrcoef(judged, human)[0, 1]) if np.ptp(judged) and np.ptp(human) else 0.0
 
 
 def _selection(matched: MatchedLabels, bias: str) -> tuple[str, str]:
-    """Return why the labelled samples cannot stand for the others, or what is assumed of them."""
+    """Return why the labeled samples cannot stand for the others, or what is assumed of them."""
     if matched.selection == "convenience":
-        return "the labelled samples were picked by hand (selection is convenience)", ""
+        return "the labeled samples were picked by hand (selection is convenience)", ""
     if bias:
         return bias, ""
     if matched.selection == "unknown":
-        return "", f"the labelled samples of each verdict are a random sample of run {matched.run.number}"
+        return "", f"the labeled samples of each verdict are a random sample of run {matched.run.number}"
     return "", ""
 
 

@@ -1,4 +1,4 @@
-"""The correction of a judge's mean by how often the judge errs on samples that people labelled."""
+"""The correction of a judge's mean by how often the judge errs on samples that people labeled."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,14 +44,14 @@ def corrected_mean(run: Run, scorer: str) -> Correction:
 
 @dataclass(frozen=True)
 class JudgeErrors:
-    """The errors of a judge on labelled samples other than those to be corrected.
+    """The errors of a judge on labeled samples other than those to be corrected.
 
     Attributes:
-        samples_text: The labelled samples, in words.
-        sample_count: The number of labelled samples.
+        samples_text: The labeled samples, in words.
+        sample_count: The number of labeled samples.
         counts: Their counts, scaled to independent random samples that would tell as much; ``None`` if they may not be
             carried over, for the reason in ``transfer_obstacle``.
-        population: A description of the labelled samples.
+        population: A description of the labeled samples.
     """
 
     samples_text: str
@@ -63,9 +63,9 @@ class JudgeErrors:
     @classmethod
     def of(cls, audit_record: AuditRecord) -> Self:
         """Return the errors that an audit record holds."""
-        where = f"the labelled samples of run {audit_record.run}"
+        where = f"the labeled samples of run {audit_record.run}"
         return cls(
-            where, audit_record.sample_count, audit_record.counts, audit_record.transfer_obstacle, audit_record.labelled
+            where, audit_record.sample_count, audit_record.counts, audit_record.transfer_obstacle, audit_record.labeled
         )
 
 
@@ -133,9 +133,9 @@ def rogan_gladen(rows: Sequence[Row], population: Population, errors: JudgeError
 
 
 def too_few_labels(n: int, minimum: int, samples_text: str = "") -> str:
-    """Return a sentence that too few labelled samples support no mean; ``samples_text`` says which samples count."""
+    """Return a sentence that too few labeled samples support no mean; ``samples_text`` says which samples count."""
     return (
-        f"only {count_text(n, 'labelled sample')}{samples_text and f' {samples_text}'}; at least {minimum} are needed"
+        f"only {count_text(n, 'labeled sample')}{samples_text and f' {samples_text}'}; at least {minimum} are needed"
     )
 
 

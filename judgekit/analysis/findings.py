@@ -14,7 +14,7 @@ from judgekit.traces.message import FrozenModel, Many
 ValueKind: TypeAlias = Literal["binary", "ordinal", "continuous"]
 
 _DRAWN: Mapping[LabelSelection, str] = {
-    "all": "all samples that the judge scored are labelled",
+    "all": "all samples that the judge scored are labeled",
     "random": "drawn at random from the run",
     "stratified": "drawn at random within each verdict of the judge, with known probabilities",
     "convenience": "picked by hand",
@@ -22,7 +22,7 @@ _DRAWN: Mapping[LabelSelection, str] = {
     "elsewhere": "from another run",
 }
 _BIAS = {
-    "length": "length: the rank correlation of the judge's error with the length of what it read; above 0, it favours longer conversations",
+    "length": "length: the rank correlation of the judge's error with the length of what it read; above 0, it favors longer conversations",
     "position": "position: the share of pairs whose verdict changes with the order in which the two are shown",
 }
 _STEP = Decimal("0.000001")  # of a confidence
@@ -76,7 +76,7 @@ class Disagreement(FrozenModel):
 
 
 class HumanAgreement(FrozenModel):
-    """The agreement of people who labelled the same samples, which is the most that can be expected of a judge.
+    """The agreement of people who labeled the same samples, which is the most that can be expected of a judge.
 
     Attributes:
         samples: The number of samples with labels from two or more people.
@@ -95,7 +95,7 @@ class HumanAgreement(FrozenModel):
     @property
     def section(self) -> AuditSection:
         """The agreement as a section."""
-        among = f"{count_text(self.samples, 'sample')} labelled by two or more people"
+        among = f"{count_text(self.samples, 'sample')} labeled by two or more people"
         return AuditSection("among people", self.agreement, tuple(filter(None, (among, self.alternative_test))))
 
 
@@ -140,7 +140,7 @@ class Guarantee(FrozenModel):
         delta: The probability that the guarantee fails, however often it is checked while labels are added.
         threshold: The least confidence; ``None`` if no threshold keeps the guarantee, for the reason in ``unavailable_reason``.
         coverage: The share of samples that keep a verdict.
-        risk: The share of the labelled samples with a kept verdict on which people disagree.
+        risk: The share of the labeled samples with a kept verdict on which people disagree.
     """
 
     alpha: float
@@ -182,11 +182,11 @@ class ScorerAudit(FrozenModel):
         unused_labels: The number of labels that could not be used, by reason.
         agreement: Measures of agreement by name; the first is the one to quote alone.
         confusion: The number of samples by human label (row) and the judge's (column). A sample that several
-            people labelled is split by the share of people who gave each label.
+            people labeled is split by the share of people who gave each label.
         counts: True and false positives and negatives, if all verdicts are 0 or 1.
         judge_mean: The judge's mean.
         correction: The corrected mean.
-        human_agreement: The agreement of people, if several labelled.
+        human_agreement: The agreement of people, if several labeled.
         disagreements: The samples on which people and judge disagree, worst first.
         opinions: Human labels by sample number.
         bias: By name (``length``, ``position``), the dependence of verdicts on something that should not matter.

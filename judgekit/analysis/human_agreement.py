@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from judgekit.analysis.findings import HumanAgreement, ValueKind
-from judgekit.analysis.matching import LabelledSample
+from judgekit.analysis.matching import LabeledSample
 from judgekit.analysis.measures import NOT_APPLICABLE_VALUE, VerdictPairs
 
 ANNOTATOR_EPSILONS: Mapping[str, float] = {"experts": 0.2, "skilled": 0.15, "crowd": 0.1}
@@ -18,9 +18,9 @@ _METRICS: Mapping[ValueKind, Literal["nominal", "ordinal", "interval"]] = {
 
 
 def human_agreement(
-    samples: Sequence[LabelledSample], kind: ValueKind, *, by_verdict: bool, epsilon: float
+    samples: Sequence[LabeledSample], kind: ValueKind, *, by_verdict: bool, epsilon: float
 ) -> HumanAgreement | None:
-    """Return how people who labelled the same samples agree with each other; ``None`` if no sample has several labels.
+    """Return how people who labeled the same samples agree with each other; ``None`` if no sample has several labels.
 
     Samples that were drawn by verdict stand for all samples of their verdict; the alternative annotator test needs a
     random sample.

@@ -25,7 +25,7 @@ def label_correction(matched: MatchedLabels, rows: Sequence[Row]) -> Correction:
     samples, drawn = matched.samples, matched.selection
     if not any(sample.values for sample in samples):
         return Correction(
-            unavailable_reason="according to people, the question applies to none of the labelled samples"
+            unavailable_reason="according to people, the question applies to none of the labeled samples"
         )
     if drawn == "all" and all(sample.applicable_share in (0, 1) for sample in samples):
         applying = [(sample.mean, sample.row.group) for sample in samples if sample.mean is not None]
@@ -34,7 +34,7 @@ def label_correction(matched: MatchedLabels, rows: Sequence[Row]) -> Correction:
     if (n := sum(bool(sample.values) for sample in samples)) < MIN_LABELS:
         which = "to which the question applies" if n < len(samples) else ""
         return Correction(unavailable_reason=too_few_labels(n, MIN_LABELS, which))
-    labelled = {sample.row.index: sample for sample in samples}
+    labeled = {sample.row.index: sample for sample in samples}
     every = matched.rows
     ways: list[Sequence[Sequence[Row]]] = []
     if drawn not in ("random", "all"):
@@ -48,8 +48,8 @@ def label_correction(matched: MatchedLabels, rows: Sequence[Row]) -> Correction:
         return neutral if row.score.value is None else row.score.value
 
     def stratum(part: Sequence[Row]) -> Stratum:
-        those = [labelled[row.index] for row in part if row.index in labelled]
-        others = [row for row in part if row.index not in labelled]
+        those = [labeled[row.index] for row in part if row.index in labeled]
+        others = [row for row in part if row.index not in labeled]
         return Stratum(
             [sample.mean or 0.0 for sample in those],
             [judged(sample.row) for sample in those],
@@ -74,19 +74,19 @@ def label_correction(matched: MatchedLabels, rows: Sequence[Row]) -> Correction:
             effective_labels=estimate.effective_labels if estimate.weight or len(parts) > 1 else None,
         )
     for part in ways[-1]:
-        if (those := sum(row.index in labelled for row in part)) < 2:
+        if (those := sum(row.index in labeled for row in part)) < 2:
             score = part[0].score
             verdict = short_repr(score.label or (score.status if score.value is None else score.value))
             return Correction(
-                unavailable_reason=f"people labelled {those} of the samples with the verdict {verdict}; each verdict needs at least 2"
+                unavailable_reason=f"people labeled {those} of the samples with the verdict {verdict}; each verdict needs at least 2"
             )
-    return Correction(unavailable_reason="the labelled samples come from too few groups, which count once each")
+    return Correction(unavailable_reason="the labeled samples come from too few groups, which count once each")
 
 
 def _assumed(*, by_verdict: bool) -> str:
-    """Return what is assumed of labelled samples whose selection is unknown."""
+    """Return what is assumed of labeled samples whose selection is unknown."""
     what, seen = ("samples of each verdict", "") if by_verdict else ("samples", "verdicts, ")
     return (
-        f"the labelled {what} are a random sample of those of the run; this is not recorded, but their {seen}lengths and "
+        f"the labeled {what} are a random sample of those of the run; this is not recorded, but their {seen}lengths and "
         "domains do not contradict it"
     )

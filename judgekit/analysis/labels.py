@@ -37,7 +37,7 @@ class HumanLabel(FrozenModel):
         sample: The sample's id.
         scorer: The scorer whose question is answered.
         value: A label of the scale, a number in [0, 1], or yes or no; ``None`` if the sample was drawn but left blank.
-        annotator: The person who labelled; ``None`` stands for one and the same person.
+        annotator: The person who labeled; ``None`` stands for one and the same person.
         reason: The reason for the label.
         run: The number of the run that the sample was drawn from.
         number: The sample's number in that run.
@@ -104,7 +104,7 @@ def read_labels(
     """Return the labels in a file: CSV, as spreadsheets write it, or JSON lines.
 
     Columns, or keys, are ``sample``, ``scorer`` and ``value``, and optionally the other fields of `HumanLabel`. A blank
-    value stands for a sample that nobody labelled. Duplicates are treated as in `deduplicate`.
+    value stands for a sample that nobody labeled. Duplicates are treated as in `deduplicate`.
 
     Files of Langfuse's scores, LangSmith's feedback and Phoenix's annotations are read too, also pages of them as their
     APIs return them (``.json``). Their scores are labels if people gave them to a whole trace, whose id is the
@@ -113,7 +113,7 @@ def read_labels(
     Args:
         path: A ``.csv``, ``.tsv``, ``.jsonl`` or ``.json`` file, or its URL.
         names: By the name of a score or scorer in the file, the scorer whose question it answers.
-        run: The run that was labelled: scores must have the name of one of its scorers, and may belong to the outermost
+        run: The run that was labeled: scores must have the name of one of its scorers, and may belong to the outermost
             span of a sample.
 
     Raises:
@@ -197,7 +197,7 @@ def _must_be_columns(names: Iterable[str]) -> None:
     for name in there - {*LABEL_COLUMNS, *DISPLAY_COLUMNS}:
         raise TraceError(str(ConfigError.unknown("column of labels", name, LABEL_COLUMNS)))
     if missing := [name for name in _REQUIRED if name not in there]:
-        explanation = "the value is blank where nobody labelled the sample; columns:"
+        explanation = "the value is blank where nobody labeled the sample; columns:"
         raise TraceError(f"has no {' and no '.join(missing)}; {explanation} {', '.join(LABEL_COLUMNS)}")
 
 

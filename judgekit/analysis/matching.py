@@ -24,7 +24,7 @@ _NOT_SPENT = SpentSamples()
 _NEAR = 0.05  # how far the number of drawn samples may be from the expected one, as a share of it
 
 
-class LabelledSample(NamedTuple):
+class LabeledSample(NamedTuple):
     """A sample that a judge decided, with human labels.
 
     ``weight`` is the number of samples of the run that it stands for, which is 1 unless samples were drawn by verdict;
@@ -64,9 +64,9 @@ class MatchedLabels:
 
     Attributes:
         run: The run.
-        rows: All rows of the scorer that have a value; if people labelled samples to which the question does not apply
+        rows: All rows of the scorer that have a value; if people labeled samples to which the question does not apply
             according to the judge, also the rows of such samples.
-        samples: The samples that people labelled.
+        samples: The samples that people labeled.
         selection: The way in which these samples were selected.
         missing_reasons: Why samples that were drawn have no label at all: `LEFT_BLANK` or `CANNOT_TELL`.
         unused_labels: The number of labels that could not be used, by reason.
@@ -76,7 +76,7 @@ class MatchedLabels:
 
     run: Run
     rows: Sequence[Row]
-    samples: Sequence[LabelledSample]
+    samples: Sequence[LabeledSample]
     selection: LabelSelection
     missing_reasons: Collection[str] = ()
     unused_labels: Counter[str] = field(default_factory=Counter[str])
@@ -84,10 +84,10 @@ class MatchedLabels:
     notes: Sequence[str] = ()
 
     @property
-    def unlabelled_rows(self) -> Sequence[Row]:
+    def unlabeled_rows(self) -> Sequence[Row]:
         """The rows that people did not label."""
-        labelled = {sample.row.index for sample in self.samples}
-        return [row for row in self.rows if row.index not in labelled]
+        labeled = {sample.row.index for sample in self.samples}
+        return [row for row in self.rows if row.index not in labeled]
 
 
 def match_labels(
@@ -115,22 +115,22 @@ def match_labels(
     has_skipped = any(row.score.value is None and row.index in matching.opinions for row in all_rows)
     rows = [row for row in all_rows if row.score.value is not None or (has_skipped and is_not_applicable(row))]
     samples = [
-        LabelledSample(row, tuple(opinions.values()), role=matching.roles.get(row.index))
+        LabeledSample(row, tuple(opinions.values()), role=matching.roles.get(row.index))
         for row in rows
         if (opinions := matching.opinions.get(row.index))
     ]
     drawn, notes = matching.selection(len(rows), len(samples), has_skipped=has_skipped)
     if drawn == "stratified":
         samples = matching.weighted(samples) or _weighted(samples, rows)
-    lost = {why for index, why in matching.unlabelled.items() if index not in matching.opinions}
+    lost = {why for index, why in matching.unlabeled.items() if index not in matching.opinions}
     return MatchedLabels(run, rows, samples, drawn, lost, matching.unused_labels, matching.unmatched(), notes)
 
 
-def _weighted(samples: Sequence[LabelledSample], rows: Sequence[Row]) -> list[LabelledSample]:
+def _weighted(samples: Sequence[LabeledSample], rows: Sequence[Row]) -> list[LabeledSample]:
     """Return the samples with weights, by which the samples drawn from each verdict stand for all of it."""
     parts = [{row.index for row in part} for part in strata(rows, by_confidence=True)]
-    labelled = [sum(sample.row.index in part for sample in samples) for part in parts]
-    weights = {index: len(part) / max(1, n) for part, n in zip(parts, labelled, strict=True) for index in part}
+    labeled = [sum(sample.row.index in part for sample in samples) for part in parts]
+    weights = {index: len(part) / max(1, n) for part, n in zip(parts, labeled, strict=True) for index in part}
     return [sample._replace(weight=weights[sample.row.index]) for sample in samples]
 
 
@@ -143,13 +143,13 @@ class _Finding:
         self._by_id = {row.sample_id: row for row in rows}
         self._repeated = set(run.duplicate_ids)
         self._selections: set[str | None] = set()
-        self._labelled: set[int] = set()
+        self._labeled: set[int] = set()
         self._unknown: list[str] = []
         self._ambiguous: list[str] = []
         self._changed: list[str] = []
         self.opinions: dict[int, dict[str | None, Opinion]] = {}
         self.roles: dict[int, LabelRole] = {}
-        self.unlabelled: dict[int, str] = {}
+        self.unlabeled: dict[int, str] = {}
         self._probabilities: set[float] = set()
         self._weights: dict[int, float] = {}
         self.unused_labels = Counter[str]()
@@ -158,7 +158,7 @@ class _Finding:
         row = self._row(label)
         if row is None:
             return
-        self._labelled.add(row.index)
+        self._labeled.add(row.index)
         if row.index in self._spent.numbers:
             self.unused_labels[self._spent.reason] += 1
             return
@@ -193,7 +193,7 @@ class _Finding:
 
     def _exclude(self, row: Row, reason: str) -> None:
         self.unused_labels[reason] += 1
-        self.unlabelled[row.index] = reason
+        self.unlabeled[row.index] = reason
 
     def _row(self, label: HumanLabel) -> Row | None:
         row = self._by_id.get(label.sample)
@@ -221,18 +221,18 @@ class _Finding:
         names = {why: join_limited(dict.fromkeys(those), _NAMED, ", ") for why, those in samples.items()}
         return Counter({f"{why}: {names[why]}": len(those) for why, those in samples.items() if those})
 
-    def weighted(self, samples: Sequence[LabelledSample]) -> list[LabelledSample]:
+    def weighted(self, samples: Sequence[LabeledSample]) -> list[LabeledSample]:
         """Return the samples with weights by their known probabilities; none if these are not known."""
         has_weights = all(sample.row.index in self._weights for sample in samples)
         return [sample._replace(weight=self._weights[sample.row.index]) for sample in samples] if has_weights else []
 
-    def selection(self, scored: int, labelled: int, *, has_skipped: bool) -> tuple[LabelSelection, Sequence[str]]:
-        """Return how the labelled samples were selected, and notes on it."""
+    def selection(self, scored: int, labeled: int, *, has_skipped: bool) -> tuple[LabelSelection, Sequence[str]]:
+        """Return how the labeled samples were selected, and notes on it."""
         if "convenience" in self._selections:
             return "convenience", ()
-        if self._selections == {"stratified"} and len(self._weights) == labelled:
+        if self._selections == {"stratified"} and len(self._weights) == labeled:
             return "stratified", ()  # by the verdicts of another question, as those of this one do not tell
-        if labelled == scored:
+        if labeled == scored:
             return "all", ()
         if self._selections not in ({"random"}, {"stratified"}):
             return "unknown", ()
@@ -240,8 +240,8 @@ class _Finding:
             return "stratified", ()
         if has_skipped and len(self._probabilities) != 1:
             return "unknown", ("several sheets were joined, and some may leave out samples that the judge skipped",)
-        missing = max(self._probabilities, default=0) * scored - len(self._labelled)  # several sheets may have more
-        if missing > max(1, _NEAR * len(self._labelled)):
+        missing = max(self._probabilities, default=0) * scored - len(self._labeled)  # several sheets may have more
+        if missing > max(1, _NEAR * len(self._labeled)):
             return "unknown", ("drawn samples are missing, or others have been scored since",)
         return "random", ()
 

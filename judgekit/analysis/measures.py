@@ -1,4 +1,4 @@
-"""Measures of a judge on labelled samples: its agreement with people, and the quality of its confidence."""
+"""Measures of a judge on labeled samples: its agreement with people, and the quality of its confidence."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from judgekit.analysis.correction import independent_share
 from judgekit.analysis.findings import Disagreement, Guarantee, ValueKind
-from judgekit.analysis.matching import LabelledSample, MatchedLabels
+from judgekit.analysis.matching import LabeledSample, MatchedLabels
 from judgekit.runs.audit_records import ConfusionCounts, Estimate
 from judgekit.runs.population import first_of_groups
 from judgekit.runs.rows import Row, ScorerRecord
@@ -27,7 +27,7 @@ NOT_APPLICABLE_VALUE = 2.0
 
 
 def value_kind(
-    record: ScorerRecord, rows: Sequence[Row], samples: Sequence[LabelledSample]
+    record: ScorerRecord, rows: Sequence[Row], samples: Sequence[LabeledSample]
 ) -> tuple[ValueKind, Sequence[float]]:
     """Return the kind of the values of a judge and of people, and all possible values in order, or none if continuous.
 
@@ -40,8 +40,8 @@ def value_kind(
     if {*judged, *human, *scale} <= {0, 1}:
         return "binary", (0.0, 1.0)
     values = judged | human
-    is_labelled = all(row.score.label is not None for row in rows if row.score.value is not None)
-    is_ordinal = values <= scale if scale else is_labelled and len(values) <= _MOST_VALUES
+    is_labeled = all(row.score.label is not None for row in rows if row.score.value is not None)
+    is_ordinal = values <= scale if scale else is_labeled and len(values) <= _MOST_VALUES
     return ("ordinal", sorted(values | scale)) if is_ordinal else ("continuous", ())
 
 
@@ -61,13 +61,13 @@ class VerdictPairs:
 
     kind: ValueKind
     values: Sequence[float]
-    samples: Sequence[LabelledSample]
+    samples: Sequence[LabeledSample]
     human_verdicts: Sequence[Sequence[float | None]]
     by_verdict: bool
 
     @classmethod
     def of(cls, matched: MatchedLabels, kind: ValueKind, values: Sequence[float]) -> Self:
-        """Return the labelled samples of a scorer."""
+        """Return the labeled samples of a scorer."""
         human = [[opinion.value for opinion in sample.opinions] for sample in matched.samples]
         return cls(kind, values, matched.samples, human, matched.selection == "stratified")
 
@@ -376,7 +376,7 @@ class VerdictPairs:
         if not obstacle and self.by_verdict:
             obstacle = "the samples were drawn by the judge's verdict, and a guarantee needs samples drawn at random"
         if not obstacle and not self.with_confidence:
-            obstacle = "no labelled verdict has a confidence: ask several times (repeats=5), or use a judge that returns logprobs"
+            obstacle = "no labeled verdict has a confidence: ask several times (repeats=5), or use a judge that returns logprobs"
         if obstacle:
             return Guarantee(alpha=alpha, delta=delta, unavailable_reason=obstacle)
         alone = {row.index for row in first_of_groups([self.samples[index].row for index in self.with_confidence])}

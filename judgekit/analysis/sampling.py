@@ -19,7 +19,7 @@ _UNSURE = 0.4  # of the samples of a verdict; see `strata`
 
 
 class DrawnSample(NamedTuple):
-    """A sample to be labelled: its number in the run, its id, how it was drawn, with what probability, and for what role.
+    """A sample to be labeled: its number in the run, its id, how it was drawn, with what probability, and for what role.
 
     The probability of a sample drawn by its verdict is ``None``, since it would reveal the verdict to the person who
     labels. It is known nonetheless: the samples drawn from each of the `strata` are a random sample of it. The role is
@@ -117,7 +117,7 @@ def _unsure(run: Run, rows: Sequence[Row], drawn: Sequence[DrawnSample], n: int)
     sure = [(row.score.confidence, row) for row in rest if row.score.confidence is not None]
     if not sure and rest:
         raise ConfigError(
-            f"the scores of run {run.number} have no confidence, by which samples to read are chosen: use draws=5, a panel, "
+            f"the scores of run {run.number} have no confidence, by which samples to read are chosen: use repeats=5, a panel, "
             "or a judge with logprobs"
         )
     least_sure = sorted(sure, key=lambda sample: (sample[0], sample[1].index))[:n]
@@ -169,13 +169,13 @@ def _verdicts(rows: Sequence[Row]) -> Sequence[Sequence[Row]]:
     scored = [(row, row.score.value) for row in rows if row.score.value is not None]
     labels = {row.score.label for row, _ in scored}
     values = sorted(value for _, value in scored)
-    is_labelled = None not in labels and len(labels) <= _MOST_VERDICTS
+    is_labeled = None not in labels and len(labels) <= _MOST_VERDICTS
     bounds = sorted({*values})
     if len(bounds) > _MOST_VERDICTS:
         bounds = [values[len(values) * part // _PARTS] for part in range(1, _PARTS)]
     parts: dict[str, list[Row]] = {}
     for row, value in scored:
-        verdict = str(row.score.label if is_labelled else bisect_right(bounds, value))
+        verdict = str(row.score.label if is_labeled else bisect_right(bounds, value))
         parts.setdefault(verdict, []).append(row)
     ordered = [part for _, part in sorted(parts.items(), key=lambda named: (named[1][0].score.value or 0.0, named[0]))]
     if skipped := [row for row in rows if is_not_applicable(row)]:

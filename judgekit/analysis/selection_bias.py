@@ -1,4 +1,4 @@
-"""A test of whether labelled samples visibly differ from the others, so that they are no random sample."""
+"""A test of whether labeled samples visibly differ from the others, so that they are no random sample."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from judgekit.runs.usage import ConversationUsage
 
 
 def selection_bias(matched: MatchedLabels, kind: ValueKind, usages: Mapping[int, ConversationUsage]) -> str:
-    """Return how the labelled samples differ from the others; empty if they do not.
+    """Return how the labeled samples differ from the others; empty if they do not.
 
     This is checked if nobody says how they were selected, and for random samples of which some got no label.
 
@@ -22,14 +22,14 @@ def selection_bias(matched: MatchedLabels, kind: ValueKind, usages: Mapping[int,
         usages: The usage of each conversation of the run, by sample number.
     """
     is_doubtful = matched.selection == "unknown" or (matched.selection == "random" and matched.missing_reasons)
-    if not is_doubtful or not matched.samples or not matched.unlabelled_rows:
+    if not is_doubtful or not matched.samples or not matched.unlabeled_rows:
         return ""
-    sides = ([sample.row for sample in matched.samples], matched.unlabelled_rows)
-    (labelled, a), (rest, b) = (_describe(rows, kind, usages) for rows in sides)
-    differ = population_differences(labelled, rest, (a, b))
+    sides = ([sample.row for sample in matched.samples], matched.unlabeled_rows)
+    (labeled, a), (rest, b) = (_describe(rows, kind, usages) for rows in sides)
+    differ = population_differences(labeled, rest, (a, b))
     if not differ:
         return ""
-    difference = f"the labelled samples differ from the others: {join_limited(differ)}"
+    difference = f"the labeled samples differ from the others: {join_limited(differ)}"
     if matched.missing_reasons and matched.selection == "random":
         return f"{difference}. So samples were not left blank at random: label these too"
     return f"{difference}. So they were not drawn at random; judgekit label {matched.run.number} draws a random sample"

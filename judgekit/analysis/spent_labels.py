@@ -43,21 +43,21 @@ def question_names(run: Run, scorer: ScorerRecord) -> Collection[str]:
 def spent_samples(
     run: Run, scorers: Iterable[ScorerRecord], rows: Iterable[Row], labels: Iterable[HumanLabel]
 ) -> SpentSamples:
-    """Return the labelled samples of a run that were read or chose when one of its judges was aligned.
+    """Return the labeled samples of a run that were read or chose when one of its judges was aligned.
 
-    If that cannot be told, these are all labelled samples.
+    If that cannot be told, these are all labeled samples.
     """
     ids = {label.sample for label in labels}
-    labelled = {row.index for row in rows if row.sample_id in ids}
+    labeled = {row.index for row in rows if row.sample_id in ids}
     try:
         records = alignments_of(run, scorers)
     except StoreError as error:
-        return SpentSamples(labelled, f"perhaps read when the judge was aligned, which is not recorded here: {error}")
+        return SpentSamples(labeled, f"perhaps read when the judge was aligned, which is not recorded here: {error}")
     if not records:
         return SpentSamples()
     if not run.record.keeps_text:
         return SpentSamples(
-            labelled, f"perhaps read when the judge was aligned: run {run.number} stores no text to tell"
+            labeled, f"perhaps read when the judge was aligned: run {run.number} stores no text to tell"
         )
-    read = run.conversations(labelled.__contains__)
+    read = run.conversations(labeled.__contains__)
     return SpentSamples({number for number, sample in read if any(record.was_fitted_to(sample) for record in records)})

@@ -95,7 +95,7 @@ def align(
     aligning = prepare(
         built,
         Run(
-            runs, _labelled_run(runs, built.name, given) if run is None else runs.record(options.parse_run_number(run))
+            runs, _labeled_run(runs, built.name, given) if run is None else runs.record(options.parse_run_number(run))
         ),
         given,
         writer=None if writer is None else settings.judge(writer),
@@ -139,7 +139,7 @@ def _align(aligning: Aligning) -> Alignment:
     return found[0]
 
 
-def _labelled_run(runs: RunStore, scorer: str, labels: Sequence[HumanLabel]) -> RunRecord:
+def _labeled_run(runs: RunStore, scorer: str, labels: Sequence[HumanLabel]) -> RunRecord:
     """Return the only run that labels name, or else the last one that read a file and has the scorer."""
     named = {one.run for one in labels if one.run is not None}
     if len(named) == 1:
@@ -174,7 +174,7 @@ def _show(found: Alignment) -> None:
         ]
         screen.print(text_table(("candidate", "", "agreement"), rows, words=2))
     roles = ", ".join(f"{role} {number}" for role, number in found.roles.items())
-    print_line(f"labelled samples: {roles}", screen)
+    print_line(f"labeled samples: {roles}", screen)
     cost = "cost unknown" if found.cost_usd is None else f"${found.cost_usd:.4f}"
     print_line(f"{found.requests:,} requests, {found.cached:,} from cache, {cost}", screen)
     for line in found.lines():

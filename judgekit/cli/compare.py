@@ -102,7 +102,7 @@ def _recorded(runs: Sequence[Run], names: Mapping[str, str]) -> Sequence[HumanLa
     for run in runs if names else ():
         try:
             found += [one for one in recorded_labels(run, names) if one.scorer in names.values()]
-        except ConfigError as error:  # people may have labelled one of the two alone
+        except ConfigError as error:  # people may have labeled one of the two alone
             missing.append(error)
     if missing and len(missing) == len(runs):
         raise missing[0]

@@ -145,7 +145,7 @@ def compare(
         return
     built.check_judges()
     session = new_session(built, store)
-    run, signalled = run_session(session)
+    run, signaled = run_session(session)
     with explaining_terms() as screen:
         code = report_outcome(run, session.problems, screen, show=0, outputs=())
         for source, one in files.items():
@@ -160,7 +160,7 @@ def compare(
             print_written(path)
         else:
             print_line(f"{path}: not written, since nothing was scored", console(stderr=True))
-    raise typer.Exit(signalled or code)
+    raise typer.Exit(signaled or code)
 
 
 def _judges(

@@ -223,7 +223,7 @@ def run_session(session: Session) -> tuple[Run, int]:
 
 def run_and_report(session: Session, limit: int, outputs: Sequence[Location]) -> typer.Exit:
     """Run a session, show the result with explanations of its terms, and return the exit of the command."""
-    run, signalled = run_session(session)
+    run, signaled = run_session(session)
     with explaining_terms() as screen:
         code = report_outcome(run, session.problems, screen, show=limit, outputs=outputs)
-    return typer.Exit(signalled or code)
+    return typer.Exit(signaled or code)

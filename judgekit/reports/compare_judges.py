@@ -46,11 +46,11 @@ def judge_table(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Se
         (
             judge.judge,
             "-" if judge.seconds is None else f"{judge.seconds:.2f}",
-            *((f"{judge.labelled:,}", *_cells(names, judge.human_agreement)) if names else ()),
+            *((f"{judge.labeled:,}", *_cells(names, judge.human_agreement)) if names else ()),
         )
         for judge in comparison.judges
     ]
-    human_columns = ("labelled", *(f"{name} with people" for name in names)) if names else ()
+    human_columns = ("labeled", *(f"{name} with people" for name in names)) if names else ()
     return ("judge", "seconds per request", *human_columns), rows
 
 

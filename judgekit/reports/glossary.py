@@ -30,7 +30,7 @@ TERMS = (
     Term("raw", "the judge's own number", r"\braw\b"),
     Term("corrected", "what people would probably say about all samples, estimated from the judge and from their labels", r"\bcorrected\b"),
     Term("labels alone", "the mean of human labels, without the judge", r"\blabels alone\b"),
-    Term("PPI++", "the judge's mean minus its error on the samples that people labelled", r"\bPPI\+\+"),
+    Term("PPI++", "the judge's mean minus its error on the samples that people labeled", r"\bPPI\+\+"),
     Term("Rogan-Gladen", "the share that passes, adjusted for how often the judge wrongly passes or fails a sample", r"\bRogan(?:-| and )Gladen\b"),
     Term("stratified", "computed for each verdict of the judge separately, then combined", r"\b(?:stratified|strata)\b"),
     Term("agreement", "how often, or how closely, two sides give the same answer", r"\bagreement\b"),

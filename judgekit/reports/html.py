@@ -284,7 +284,7 @@ def _notes(side: _Side, called: str) -> Iterator[JsonValue]:
     if len(listing.entries) < listing.samples:
         yield (
             f"{called} has {listing.samples:,} samples, of which {len(listing.entries):,} are in this file: those that "
-            "changed, were labelled, failed or abstained, then those with the lowest values. The numbers of each scorer cover all samples."
+            "changed, were labeled, failed or abstained, then those with the lowest values. The numbers of each scorer cover all samples."
         )
 
 

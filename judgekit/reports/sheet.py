@@ -40,7 +40,7 @@ Choice = tuple[str, str]
 
 @dataclass(frozen=True)
 class LabelSheet:
-    """Samples of a run to be labelled for one of its scorers.
+    """Samples of a run to be labeled for one of its scorers.
 
     With ``includes_skipped``, some of them may be samples to which the question does not apply according to the judge,
     and people can say so too.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from judgekit.stats.wilson import Interval
 
 LabelSelection: TypeAlias = Literal["all", "random", "stratified", "convenience", "unknown", "elsewhere"]
-"""The selection of the labelled samples: ``all`` of the run; drawn at ``random``; ``stratified``, that is, drawn at
+"""The selection of the labeled samples: ``all`` of the run; drawn at ``random``; ``stratified``, that is, drawn at
 random within each verdict of the judge, with known probabilities; picked by hand (``convenience``); ``unknown``; or of
 another run (``elsewhere``).
 """
@@ -96,7 +96,7 @@ class Correction(FrozenModel):
 
 
 class ConfusionCounts(FrozenModel):
-    """Labelled samples by the human and the judge's verdict, both 0 or 1: true and false positives and negatives.
+    """Labeled samples by the human and the judge's verdict, both 0 or 1: true and false positives and negatives.
 
     A sample on which people disagree is split by the share of people who give each verdict.
     """
@@ -122,16 +122,16 @@ class AuditRecord(FrozenModel):
         run_started_at: When the audited run began.
         recordings: A hash of the files that the run read; ``None`` for samples from Python.
         sample_count: The number of samples that both people and the judge decided.
-        annotators: The number of people who labelled.
+        annotators: The number of people who labeled.
         sources: The origins of the labels, such as files.
-        selection: The selection of the labelled samples.
+        selection: The selection of the labeled samples.
         agreement: Measures of agreement by name, such as ``kappa``.
-        counts: The labelled samples by verdict, if all are 0 or 1 and may be carried over to other runs: scaled to the
+        counts: The labeled samples by verdict, if all are 0 or 1 and may be carried over to other runs: scaled to the
             number of independent random samples that would tell as much.
         transfer_obstacle: Why the labels may not be carried over to other runs.
         judge_mean: The judge's mean over the run.
         correction: The corrected mean.
-        labelled: A description of the labelled samples; if they were drawn by verdict, of those that they stand for.
+        labeled: A description of the labeled samples; if they were drawn by verdict, of those that they stand for.
         population: A description of all samples of the run that the judge scored.
         alignment: The alignment that the judge's question came from, with the recordings whose labels were read or chose;
             ``None`` if it came from none.
@@ -159,7 +159,7 @@ class AuditRecord(FrozenModel):
     transfer_obstacle: str = ""
     judge_mean: Estimate
     correction: Correction
-    labelled: Population
+    labeled: Population
     population: Population
     alignment: AlignmentRecord | None = None
     audited_at: datetime

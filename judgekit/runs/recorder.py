@@ -239,7 +239,7 @@ class Recorder:
                 yield
             finally:
                 regularly.cancel()
-                await _uncancelled(self._end(thread))
+                await _uncanceled(self._end(thread))
         if self._failure is not None:
             raise self._failure
 
@@ -282,17 +282,17 @@ def _insert(db: sqlite3.Connection, sql: str, rows: Sequence[_Line]) -> None:
         db.execute(sql.replace("(?)", ", ".join([row] * len(some))), [*chain.from_iterable(some)])
 
 
-async def _uncancelled(work: Coroutine[object, object, None]) -> None:
-    """Finish the work, however often it is cancelled, and then pass on the cancellation."""
-    task, cancelled = asyncio.create_task(work), None
+async def _uncanceled(work: Coroutine[object, object, None]) -> None:
+    """Finish the work, however often it is canceled, and then pass on the cancellation."""
+    task, canceled = asyncio.create_task(work), None
     while not task.done():
         try:
             await asyncio.wait((task,))
-        except asyncio.CancelledError as error:
-            cancelled = error
+        except asyncio.CanceledError as error:
+            canceled = error
     task.result()
-    if cancelled is not None:
-        raise cancelled
+    if canceled is not None:
+        raise canceled
 
 
 def _written(calls: Iterable[JudgeCall]) -> str:

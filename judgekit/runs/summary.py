@@ -101,7 +101,7 @@ class ScorerSummary:
 
     def __post_init__(self) -> None:
         """Prepare what the numbers are computed from."""
-        self._labelled: dict[float, str] = {}
+        self._labeled: dict[float, str] = {}
         self._values: array[float] = array("d")
         self._groups: array[int] = array("q")
         self._unscored: set[int] = set()
@@ -122,7 +122,7 @@ class ScorerSummary:
             self.tokens = self.cost_usd = None  # its calls are lost as well
         if score.label is not None and score.value is not None:
             self.labels[score.label] += 1
-            is_new = self._labelled.setdefault(score.value, score.label) != score.label
+            is_new = self._labeled.setdefault(score.value, score.label) != score.label
             self._graded = self._graded or is_new or 0 < score.value < 1
         self._overall = self._interval = self._trials = ()
         if score.warnings:
@@ -190,8 +190,8 @@ class ScorerSummary:
         for status, reasons in other.reasons.items():
             for reason, times in reasons.items():
                 self._count_reason(status, reason, times)
-        for value, label in other._labelled.items():
-            self._graded = (self._labelled.setdefault(value, label) != label) or self._graded
+        for value, label in other._labeled.items():
+            self._graded = (self._labeled.setdefault(value, label) != label) or self._graded
         self._graded = self._graded or other._graded
         self._values.extend(other._values)
         self._groups.extend(other._groups)

@@ -100,6 +100,6 @@ def _smoothed(positives: int, n: int, tp: float, fp: float, fn: float, tn: float
     of_specificity = specificity * (1 - specificity) / negative
     # equation 4 is misprinted with (1 + value) ** 2
     variance = share * (1 - share) / all_ + value**2 * of_sensitivity + (1 - value) ** 2 * of_specificity
-    centre = value + 2 * z * z * (value * of_sensitivity - (1 - value) * of_specificity)
+    center = value + 2 * z * z * (value * of_sensitivity - (1 - value) * of_specificity)
     half = z * sqrt(variance) / youden
-    return centre - half, centre + half
+    return center - half, center + half

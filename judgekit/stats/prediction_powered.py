@@ -16,7 +16,7 @@ from judgekit.stats.wilson import Interval, wilson_bounds
 _ROUNDING = 1e-12
 
 MIN_LABELS = 10
-"""With fewer labels or labelled groups, the interval is valid but useless: 0.4 to 1 wide, whatever the judge."""
+"""With fewer labels or labeled groups, the interval is valid but useless: 0.4 to 1 wide, whatever the judge."""
 
 
 class PPIMean(NamedTuple):
@@ -42,41 +42,41 @@ class Stratum:
     Attributes:
         labels: Human labels of n samples; any value if nobody says that the question applies.
         judged: The judge's values of the same n samples.
-        unlabelled: The judge's values of the other samples.
+        unlabeled: The judge's values of the other samples.
         share: The share of this kind among all samples; the shares of all strata sum to 1.
-        groups: The group of each label. Samples of other strata, labelled or not, may share a group.
-        unlabelled_groups: The group of each of the other samples.
+        groups: The group of each label. Samples of other strata, labeled or not, may share a group.
+        unlabeled_groups: The group of each of the other samples.
         applicable: The share of people, in [0, 1], who say that the question applies to each of the n; 1 by default.
     """
 
     labels: ArrayLike
     judged: ArrayLike
-    unlabelled: ArrayLike
+    unlabeled: ArrayLike
     share: float
     groups: Groups | None = None
-    unlabelled_groups: Groups | None = None
+    unlabeled_groups: Groups | None = None
     applicable: ArrayLike | None = None
 
 
 def ppi_mean(
     labels: ArrayLike,
     judged: ArrayLike,
-    unlabelled: ArrayLike,
+    unlabeled: ArrayLike,
     *,
     groups: Groups | None = None,
-    unlabelled_groups: Groups | None = None,
+    unlabeled_groups: Groups | None = None,
     level: float = 0.95,
     bounded: bool = True,
 ) -> PPIMean | None:
     """Return `stratified_ppi_mean` of samples of one kind."""
-    whole = Stratum(labels, judged, unlabelled, 1, groups, unlabelled_groups)
+    whole = Stratum(labels, judged, unlabeled, 1, groups, unlabeled_groups)
     return stratified_ppi_mean([whole], level=level, bounded=bounded)
 
 
 def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bounded: bool = True) -> PPIMean | None:
     """Return the mean that people would give: the judge's mean, corrected by its deviation from people.
 
-    For one stratum it is mean(labels) + lambda * (mean(unlabelled) - mean(judged)), in which the judge's bias cancels
+    For one stratum it is mean(labels) + lambda * (mean(unlabeled) - mean(judged)), in which the judge's bias cancels
     out. lambda = cov(labels, judged) / var(all judged) / (1 + n / N), clipped to [0, 1], minimizes the variance: a
     useless judge is ignored. Since it is computed from the same labels, the mean has a bias of the order of 1 / n,
     which is small compared to the width. Source: PPI++, Angelopoulos, Duchi and Zrnic 2023,
@@ -86,7 +86,7 @@ def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bound
 
     The interval is Wilson's for the number of labels with this variance (Franco et al. 2019,
     https://pmc.ncbi.nlm.nih.gov/articles/PMC6690503), with Student's t instead of z; the degrees of freedom are the
-    labelled groups minus the strata. For many labels it equals that of the logit scale (Kott 2017,
+    labeled groups minus the strata. For many labels it equals that of the logit scale (Kott 2017,
     https://www150.statcan.gc.ca/n1/pub/12-001-x/2017002/article/54872-eng.htm), which with few labels covers too
     little, or is several times as wide near 0 and 1. If judge and people agree on all n samples, they may still differ
     on others: z**2 labels that no judge foresaw, half 0 and half 1, are added to the variance, as by Agresti and Coull
@@ -96,7 +96,7 @@ def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bound
     over the sum of applies, both estimated from the labels. With r the ratio among labels alone and A the mean of
     applies, each label is replaced by its linearized value r + applies * (label - r) / A (Woodruff 1971,
     https://doi.org/10.1080/01621459.1971.10482279), whose mean is r and whose variance is that of the ratio. The
-    question applies to the added labels, and the degrees of freedom count the labelled groups to which it applies. In
+    question applies to the added labels, and the degrees of freedom count the labeled groups to which it applies. In
     simulations of 20 and 60 labels, 20 to 100 % of which it applied to, 95 % intervals covered the mean at least .948
     of the time.
 
@@ -129,9 +129,9 @@ def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bound
     kinds = [_Kind.of(stratum, *ratio, bounded=bounded) for stratum in strata]
     codes = _codes(strata, kinds)
     counts = [len(np.unique(stratum)) for stratum in codes]
-    labelled = np.concatenate(codes[::2])
-    n, units = len(labelled), len(np.unique(labelled))
-    freedom = len(np.unique(labelled[np.concatenate([kind.applicable for kind in kinds]) > 0])) - len(kinds)
+    labeled = np.concatenate(codes[::2])
+    n, units = len(labeled), len(np.unique(labeled))
+    freedom = len(np.unique(labeled[np.concatenate([kind.applicable for kind in kinds]) > 0])) - len(kinds)
     if min(counts[::2]) < 2 or freedom < 1:
         return None
 
@@ -144,9 +144,9 @@ def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bound
     unforeseen = 0.0
     for kind, count, others in zip(kinds, counts[::2], counts[1::2], strict=True):
         less = count - 1 + kind.share * added
-        of_share = kind.share * (kind.mean - value) / (len(kind.labels) + len(kind.unlabelled))
+        of_share = kind.share * (kind.mean - value) / (len(kind.labels) + len(kind.unlabeled))
         errors = _part(kind.labels - kind.weight * kind.judged) * sqrt(count / less)
-        judged = _part(kind.unlabelled) * kind.weight * sqrt(others / max(1, others - 1))
+        judged = _part(kind.unlabeled) * kind.weight * sqrt(others / max(1, others - 1))
         moves += [kind.share * errors + of_share, kind.share * judged + of_share]
         alone.append(sqrt(kind.share / (n * len(kind.labels))) * (kind.labels - human_mean))
         unforeseen += kind.share**2 * _squares(float(kind.labels.mean()), kind.share * added) / (count * less)
@@ -177,7 +177,7 @@ class _Kind(NamedTuple):
 
     labels: NDArray[np.float64]
     judged: NDArray[np.float64]
-    unlabelled: NDArray[np.float64]
+    unlabeled: NDArray[np.float64]
     applicable: NDArray[np.float64]
     share: float
     weight: float
@@ -186,7 +186,7 @@ class _Kind(NamedTuple):
     def of(cls, stratum: Stratum, mean: float, applying: float, *, bounded: bool) -> Self:
         """Return the arrays of a stratum, given the labels' mean and how often the question applies."""
         labels, judged = Units.of(stratum.labels, stratum.groups).values, Units.of(stratum.judged).values
-        others = Units.of(stratum.unlabelled, stratum.unlabelled_groups)
+        others = Units.of(stratum.unlabeled, stratum.unlabeled_groups)
         if len(labels) != len(judged):
             raise ValueError(f"expected one judged value for each of {len(labels):,} labels, found {len(judged):,}")
         every = np.concatenate([judged, others.values])
@@ -206,7 +206,7 @@ class _Kind(NamedTuple):
         mean = float(self.labels.mean())
         if not self.weight:
             return mean
-        return mean + self.weight * float(self.unlabelled.mean() - self.judged.mean())
+        return mean + self.weight * float(self.unlabeled.mean() - self.judged.mean())
 
 
 def _ratio(strata: Sequence[Stratum]) -> tuple[float, float] | None:
@@ -234,7 +234,7 @@ def _codes(strata: Sequence[Stratum], kinds: Sequence[_Kind]) -> list[NDArray[np
     parts = [
         (len(values), groups)
         for stratum, kind in zip(strata, kinds, strict=True)
-        for values, groups in ((kind.labels, stratum.groups), (kind.unlabelled, stratum.unlabelled_groups))
+        for values, groups in ((kind.labels, stratum.groups), (kind.unlabeled, stratum.unlabeled_groups))
     ]
     total, ends = sum(size for size, _ in parts), np.cumsum([size for size, _ in parts])
     codes = None

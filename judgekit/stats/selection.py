@@ -21,10 +21,10 @@ class Threshold(NamedTuple):
     """The least confidence of the verdicts to keep.
 
     Attributes:
-        value: The least confidence; ``None`` if none is shown to keep the promise; ``unavailable_reason`` says why.
-        kept_count: The number of labelled verdicts that reach it; without a threshold, that of the one that came closest.
+        value: The least confidence; ``None`` if none is shown to keep the guarantee; ``unavailable_reason`` says why.
+        kept_count: The number of labeled verdicts that reach it; without a threshold, that of the one that came closest.
         wrong_count: The number of these that are wrong.
-        sample_count: The number of labelled verdicts.
+        sample_count: The number of labeled verdicts.
         unavailable_reason: The reason why there is no threshold; empty if there is one.
         labels_needed: Without a threshold, the approximate number of labels needed; ``None`` if more would not help.
     """
@@ -45,14 +45,14 @@ def min_confidence_threshold(
     The probability that more of them are wrong is at most ``delta``, however often one looks while labels are added,
     and even if one stops as soon as there is a threshold.
 
-    For each threshold, gamblers bet on the labelled verdicts that it keeps. A gambler with stake s multiplies the
+    For each threshold, gamblers bet on the labeled verdicts that it keeps. A gambler with stake s multiplies the
     capital by 1 + s (alpha - error) / (1 - alpha) at each verdict. If ``alpha`` or more of all verdicts were wrong, the
     mean capital of gamblers with the stakes 0.1, 0.2, ..., 1 would be a nonnegative supermartingale, which reaches c
     times its initial value with a probability of at most 1 / c (Ville 1939, "Étude critique de la notion de
     collectif"). For errors of 0 or 1, it is a mixture of Wald's likelihood ratios. Source: Waudby-Smith and Ramdas
     2024, https://arxiv.org/abs/2010.09686; Ramdas et al. 2023, https://arxiv.org/abs/2210.01948.
 
-    The thresholds are the confidences of all verdicts, labelled or not, so that they are the same at each look. They
+    The thresholds are the confidences of all verdicts, labeled or not, so that they are the same at each look. They
     are tested downwards until the first one fails, starting with those that keep a quarter, a half and all of the
     verdicts, each with an equal share of ``delta``; the lowest threshold reached is used. Among the thresholds below a
     start that keep too many wrong verdicts, the highest would have to pass first, so additional thresholds cost
@@ -61,25 +61,25 @@ def min_confidence_threshold(
     With ``alpha`` 0.1, ``delta`` 0.05 and equally confident verdicts, it takes 41 labels without an error, 66 with one
     and 85 with two; a binomial test, which may be used only once, takes 29, 46 and 61.
 
-    Labelled verdicts are assumed to be independent, one per group if there are groups, and a random sample of those
+    Labeled verdicts are assumed to be independent, one per group if there are groups, and a random sample of those
     that the threshold is applied to.
 
     Args:
-        confidence: The confidence of each labelled verdict: any number that grows with certainty.
+        confidence: The confidence of each labeled verdict: any number that grows with certainty.
         wrong: The error of each verdict by human labels, from 0 to 1; a fraction if people disagree with each other.
-        all_confidences: The confidences of all verdicts of the run, including unlabelled ones.
+        all_confidences: The confidences of all verdicts of the run, including unlabeled ones.
         alpha: The accepted share of wrong verdicts, above 0 and below 1.
         delta: The accepted probability of exceeding it, above 0 and below 1.
 
     Raises:
-        ValueError: A value is out of range, the lists differ in length, or a labelled verdict is not in the run.
+        ValueError: A value is out of range, the lists differ in length, or a labeled verdict is not in the run.
     """
     confidences, errors, every = (np.asarray(values, np.float64) for values in (confidence, wrong, all_confidences))
     check_same_length(confidences, errors)
     if not np.isfinite(every).all() or not ((errors >= 0) & (errors <= 1)).all():
         raise ValueError("expected finite confidences, and errors from 0 to 1")
     if not np.isin(confidences, every).all():
-        raise ValueError("expected the confidence of each labelled verdict among all confidences")
+        raise ValueError("expected the confidence of each labeled verdict among all confidences")
     for name, share in (("alpha", alpha), ("delta", delta)):
         if not 0 < share < 1:
             raise ValueError(f"expected {name} above 0 and below 1, found {share}")
@@ -94,7 +94,7 @@ def min_confidence_threshold(
     lost = np.concatenate([[0], np.cumsum(errors[order])])
     n, least = len(errors), _needed(np.log1p(_STAKES * alpha / (1 - alpha)), enough)
     if n < least:
-        reason = f"{n:,} labelled verdicts are too few: even with no errors, it would take {ceil(least):,}"
+        reason = f"{n:,} labeled verdicts are too few: even with no errors, it would take {ceil(least):,}"
         return Threshold(None, n, float(lost[n]), n, reason, ceil(least))
     shown = _mean(capital)[kept] >= enough
     passed = [begin for begin in beginnings if shown[begin]]
@@ -105,7 +105,7 @@ def min_confidence_threshold(
     tried = [(n * _needed(capital[size] / size, enough) / size, int(size)) for size in kept[beginnings] if size]
     needed, size = min(tried)
     rate = lost[size] / size
-    reason = f"the {size:,} most confident labelled verdicts have an error rate of {rate:.2g}"
+    reason = f"the {size:,} most confident labeled verdicts have an error rate of {rate:.2g}"
     if needed == np.inf:
         return Threshold(None, size, float(lost[size]), n, f"{reason}; it would have to be clearly below {alpha:.3g}")
     why = f"at this rate, about {ceil(needed):,} labels would show that it is {alpha:.3g} or less"

@@ -38,6 +38,6 @@ def wilson(successes: float, n: float, *, level: float = 0.95) -> Interval | Non
 def wilson_bounds(share: float, n: float, z: float) -> tuple[float, float]:
     """Return the bounds of Wilson's interval for a share of ``n`` values; ``n`` need not be an integer."""
     less = z * z / n
-    centre = (share + less / 2) / (1 + less)
+    center = (share + less / 2) / (1 + less)
     half = sqrt(less * (share * (1 - share) + less / 4)) / (1 + less)
-    return max(0.0, centre - half) if share else 0.0, min(1.0, centre + half) if share < 1 else 1.0
+    return max(0.0, center - half) if share else 0.0, min(1.0, center + half) if share < 1 else 1.0

@@ -44,10 +44,10 @@ def shorten_passages(passages: Sequence[Passage], trace: Recording, budget_token
     kept = {number for number, message in numbered if isinstance(message, HumanMessage)} | {1, len(messages)}
     results = {number for number, message in numbered if isinstance(message, ToolMessage)} - kept
     others = {number for number, _ in numbered} - kept - results
-    passages = _levelled(passages, room, results, _LEAST)
-    passages = _levelled(passages, room, others, _LEAST)
+    passages = _leveled(passages, room, results, _LEAST)
+    passages = _leveled(passages, room, others, _LEAST)
     passages = _without_middle(passages, room, kept)
-    passages = _levelled(passages, room, kept, _MARK)
+    passages = _leveled(passages, room, kept, _MARK)
     if (short := _size(passages) - room) > 0:
         needed = budget_tokens - (-short // BYTES_A_TOKEN)
         raise ValueError(
@@ -67,8 +67,8 @@ def _with_shorter_sub_agents(passages: Sequence[Passage], trace: Recording, room
             for branch in by_depth[depth]
             for index, message in enumerate(branch.trace.messages)
         ]
-        passages = _levelled(passages, room, {number for number, is_result in each if is_result}, _LEAST)
-        passages = _levelled(passages, room, {number for number, is_result in each if not is_result}, _LEAST)
+        passages = _leveled(passages, room, {number for number, is_result in each if is_result}, _LEAST)
+        passages = _leveled(passages, room, {number for number, is_result in each if not is_result}, _LEAST)
         excess = _size(passages) - room
         if excess <= 0:
             break
@@ -124,7 +124,7 @@ def _without_sub_agents(passages: Sequence[Passage], gone: Mapping[MessageNumber
     return found
 
 
-def _levelled(
+def _leveled(
     passages: Sequence[Passage], room: int, numbers: Collection[MessageNumber], least: int
 ) -> Sequence[Passage]:
     """Return the passages with some messages' texts cut to a common size of at least ``least``, so that all fit."""

@@ -166,7 +166,7 @@ def test_a_judge_that_is_right_on_all_that_may_be_read_is_refused(scored: Run) -
     asked = ScriptedJudge(lambda request: dict(answer(request, lacking="!" in request.messages[1].content)))
     found = align(tone(asked), scored, labels(recordings()))
     assert found.outcome == "refused"
-    assert "agrees with people on all 20 labelled samples that may be read" in str(found)
+    assert "agrees with people on all 20 labeled samples that may be read" in str(found)
 
 
 def test_a_judge_that_is_as_good_as_people_is_refused(scored: Run) -> None:
@@ -230,7 +230,7 @@ def test_hostile_recordings_leave_a_prompt_that_can_be_read(tmp_path: Path) -> N
     assert "\x1b" not in found.diff
     assert GOOD_RULE in load_prompt(tmp_path / "new.md").instructions
     (examples,) = (one for one in found.candidates if one.kind == "examples")
-    assert "fewer than two labelled recordings" in examples.refusal_reason
+    assert "fewer than two labeled recordings" in examples.refusal_reason
 
 
 def test_what_is_redacted_is_neither_read_nor_shown_as_an_example(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_a_general_rule_is_not_refused() -> None:
     ],
 )
 def test_a_phrase_a_name_or_a_number_of_a_recording_is_refused(rule: str, copied: str) -> None:
-    assert told(rule) == f"it copies {copied!r} from a labelled recording"
+    assert told(rule) == f"it copies {copied!r} from a labeled recording"
 
 
 def test_the_words_of_the_question_and_of_system_messages_may_be_used() -> None:

@@ -106,7 +106,7 @@ def test_max_t_chooses_and_tests_at_once() -> None:
 
 
 def test_too_few_or_too_similar_labels_are_refused() -> None:
-    assert "39 labelled samples are too few" in refusal_reason([1.0, 0.0] * 19 + [1.0])
+    assert "39 labeled samples are too few" in refusal_reason([1.0, 0.0] * 19 + [1.0])
     assert "only 7 of 47" in refusal_reason([1.0] * 40 + [0.0] * 7)
     assert refusal_reason([1.0] * 40 + [0.0] * 7 + [None]) == ""
 
@@ -149,7 +149,7 @@ def human(shared_data: Path) -> NDArray[np.float64]:
 
 
 def draw_labels(dice: np.random.Generator, everyone: JudgedSamples) -> JudgedSamples:
-    """Samples drawn at random to be labelled, without those that the writer reads."""
+    """Samples drawn at random to be labeled, without those that the writer reads."""
     drawn = np.zeros(len(everyone.human_values), bool)
     drawn[dice.permutation(len(drawn))[: VALIDATION + TEST]] = True
     return everyone.only(drawn)

@@ -90,7 +90,7 @@ def test_a_binary_judge_is_held_against_a_random_sample(judged):
     assert {*found.opinions} == {one.number for one in labels}
 
 
-def test_where_all_samples_are_labelled_the_corrected_mean_is_that_of_the_labels(judged, said):
+def test_where_all_samples_are_labeled_the_corrected_mean_is_that_of_the_labels(judged, said):
     found = tone(audit(judged([1.0] * 12), said({index: index % 4 > 0 for index in range(12)})))
     assert (found.selection, found.correction.method, found.correction.corrected.value) == ("all", "labels alone", 0.75)
     assert found.agreement["kappa"].value == 0  # a judge that passes everything
@@ -155,7 +155,7 @@ def test_labels_chosen_by_something_that_shows_are_refused(chosen, said, judged)
     found = tone(audit(run, labels, guarantee=0.2))
     assert found.selection == "unknown"
     assert found.correction.corrected is None
-    assert found.correction.unavailable_reason.startswith("the labelled samples differ from the others: ")
+    assert found.correction.unavailable_reason.startswith("the labeled samples differ from the others: ")
     assert said in found.correction.unavailable_reason
     assert "judgekit label 1 draws a random sample" in found.correction.unavailable_reason
     blank = HumanLabel(sample="s1", scorer="tone")
@@ -163,7 +163,7 @@ def test_labels_chosen_by_something_that_shows_are_refused(chosen, said, judged)
         "judgekit label 1 draws a random sample"
     )
     assert found.guarantee.unavailable_reason == found.correction.unavailable_reason
-    assert any("only for the labelled samples, which differ from the others" in note for note in found.notes)
+    assert any("only for the labeled samples, which differ from the others" in note for note in found.notes)
 
 
 def test_labels_of_which_nobody_says_how_they_were_chosen_are_used_if_nothing_speaks_against_it(judged):
@@ -197,7 +197,7 @@ def test_where_a_verdict_has_too_few_labels_these_are_held_for_a_random_sample_o
         None,
     )  # the judge says the same of all
     assert (
-        "the labelled samples are a random sample of those of the run; this is not recorded"
+        "the labeled samples are a random sample of those of the run; this is not recorded"
         in found.correction.assumptions
     )
 
@@ -208,7 +208,7 @@ def test_five_labels_are_refused(judged, said):
     found = tone(audit(run, drawn_from(run, truth, 5)))
     assert found.sample_count == 5
     assert found.correction.corrected is None
-    assert "only 5 labelled samples" in found.correction.unavailable_reason
+    assert "only 5 labeled samples" in found.correction.unavailable_reason
 
 
 def test_trials_of_one_task_count_as_one(judged):
@@ -282,7 +282,7 @@ def test_several_people_are_held_against_each_other_too(judged, said):
     assert among.alternative_test.startswith(
         "the judge may replace one of them: this is shown for 100% of those tested"
     )
-    assert "a sample that several people labelled counts once, split among their labels" in found.notes
+    assert "a sample that several people labeled counts once, split among their labels" in found.notes
 
 
 def test_that_a_judge_may_not_stand_in_for_a_person_is_not_said_but_only_that_it_is_not_shown(judged, said):
@@ -368,7 +368,7 @@ def test_labels_that_say_the_question_does_not_apply_count_in_agreement_and_leav
     assert found.agreement["kappa"].value == pytest.approx(kappa)
     assert found.confusion["not_applicable"] == {"lacking": 0, "fitting": 4, "not_applicable": 0}
     assert (
-        "according to people, the question does not apply to 4 of the 20 labelled samples that the judge scored"
+        "according to people, the question does not apply to 4 of the 20 labeled samples that the judge scored"
         in found.notes
     )
     assert "the corrected mean covers the samples to which the question applies according to people" in found.notes
@@ -390,7 +390,7 @@ def test_people_who_say_of_all_samples_that_the_question_does_not_apply_leave_no
     found = tone(audit(judged([1.0] * 20), said(dict.fromkeys(range(20), "n/a"))))
     assert (
         found.correction.unavailable_reason
-        == "according to people, the question applies to none of the labelled samples"
+        == "according to people, the question applies to none of the labeled samples"
     )
 
 
@@ -413,7 +413,7 @@ def test_where_values_are_continuous_applicability_is_a_figure_of_its_own(judged
 
 def test_that_people_say_one_thing_only_is_said_of_the_samples_to_which_the_question_applies(judged, said):
     found = tone(audit(judged([1.0, 0.0] * 20), said({at: "n/a" if at < 20 else 0 for at in range(40)})))
-    assert any("people give all labelled samples to which the question applies a 0," in note for note in found.notes)
+    assert any("people give all labeled samples to which the question applies a 0," in note for note in found.notes)
     ordinal = tone(audit(judged([0.5, 1.0] * 20, scale={"fair": 0.5, "good": 1.0}), said(dict.fromkeys(range(40), 1))))
     assert not any("people give" in note for note in ordinal.notes)
 
@@ -477,7 +477,7 @@ def test_one_class_only_leaves_kappa_undefined_and_says_so(judged, said):
     found = tone(audit(judged([1.0, 0.0] * 20), said(dict.fromkeys(range(40), 1))))
     assert found.agreement["specificity"].value is None
     assert found.agreement["kappa"].value == 0
-    assert any("people give all labelled samples a 1" in note for note in found.notes)
+    assert any("people give all labeled samples a 1" in note for note in found.notes)
 
 
 def test_what_could_not_be_used_is_counted_and_named(judged, said):
@@ -501,7 +501,7 @@ def test_without_labels_nothing_is_corrected(judged):
     assert found.correction.unavailable_reason == "there are no labels; judgekit label 1 draws samples to label"
 
 
-def test_a_judge_that_favours_long_conversations_is_found_out(judged, said):
+def test_a_judge_that_favors_long_conversations_is_found_out(judged, said):
     verdicts = [float(index % 10 > 3) for index in range(60)]
     found = tone(audit(judged(verdicts, messages=lambda index: 1 + index % 10), said({i: i % 2 for i in range(60)})))
     assert found.bias["length"].low > 0.2
@@ -537,17 +537,17 @@ def test_a_guarantee_says_below_which_confidence_the_judge_must_abstain(judged, 
     assert found.calibration.value == pytest.approx(0.25 * 0.1)
     assert found.calibration.low is None  # which is of draws that are further off than what was drawn from
     assert tone(audit(judged([1.0] * 200), said(human), guarantee=0.05)).guarantee.unavailable_reason.startswith(
-        "no labelled verdict has a confidence"
+        "no labeled verdict has a confidence"
     )
 
 
 @pytest.mark.parametrize(
     ("scale", "drawn", "confidence", "human", "why"),
     [
-        (TONE, "random", None, 1, "no labelled verdict has a confidence"),
+        (TONE, "random", None, 1, "no labeled verdict has a confidence"),
         (TONE, "stratified", 0.9, 1, "the samples were drawn by the judge's verdict"),
         ({}, "random", 0.9, 0.3, "continuous values are neither right nor wrong"),
-        (TONE, "random", 0.9, 0, "50 most confident labelled verdicts have an error rate of 1"),  # it is always wrong
+        (TONE, "random", 0.9, 0, "50 most confident labeled verdicts have an error rate of 1"),  # it is always wrong
     ],
 )
 def test_no_guarantee_is_given_that_labels_cannot_carry(scale, drawn, confidence, human, why, judged, said):
@@ -569,18 +569,18 @@ def test_three_verdicts_drawn_at_any_rate_count_for_what_they_stand_for(judged):
     assert found.correction.method == "stratified PPI++"
 
 
-def test_a_verdict_of_which_hardly_any_sample_is_labelled_is_named(judged, said):
+def test_a_verdict_of_which_hardly_any_sample_is_labeled_is_named(judged, said):
     run = judged([1.0] * 50 + [0.0] * 50)
     found = tone(audit(run, said(dict.fromkeys([*range(20), 60], 1), selection="stratified")))
     assert found.correction.unavailable_reason == (
-        "people labelled 1 of the samples with the verdict 'lacking'; each verdict needs at least 2"
+        "people labeled 1 of the samples with the verdict 'lacking'; each verdict needs at least 2"
     )
 
 
 def test_samples_of_one_task_alone_carry_no_mean(judged, said):
     run = judged([1.0, 0.0] * 50, groups=["the same"] * 20 + [f"task {index}" for index in range(80)])
     found = tone(audit(run, said(dict.fromkeys(range(20), 1), selection="random")))
-    assert found.correction.unavailable_reason == "the labelled samples come from too few groups, which count once each"
+    assert found.correction.unavailable_reason == "the labeled samples come from too few groups, which count once each"
 
 
 def test_what_people_cannot_tell_is_no_label(judged, said):
@@ -626,11 +626,11 @@ def test_an_audit_is_the_same_each_time_and_leaves_an_audit_record(judged, tmp_p
         1,
         run.scorers[0].signature,
     )
-    assert (audit_record.population.samples, audit_record.labelled.samples) == (200, 60)
+    assert (audit_record.population.samples, audit_record.labeled.samples) == (200, 60)
     assert audit_record.counts == tone(found).counts
 
 
-def test_the_threshold_may_be_the_confidence_of_a_verdict_that_nobody_labelled(judged, said):
+def test_the_threshold_may_be_the_confidence_of_a_verdict_that_nobody_labeled(judged, said):
     run = judged([Score.scored("tone", 1.0, confidence=1 - index / 1_000) for index in range(120)])
     labels = said(dict.fromkeys(range(0, 120, 2), 1), selection="random", probability=0.5)
     found = tone(audit(run, labels, guarantee=0.1)).guarantee
@@ -643,7 +643,7 @@ def test_of_each_group_one_sample_counts_for_a_guarantee(judged, said):
     alone, grouped = (judged(scores), judged(scores, groups=groups))
     assert tone(audit(alone, labels, guarantee=0.1)).guarantee.threshold == 0.9
     refused = tone(audit(grouped, labels, guarantee=0.1)).guarantee.unavailable_reason
-    assert refused.startswith("10 labelled verdicts are too few")
+    assert refused.startswith("10 labeled verdicts are too few")
 
 
 def test_of_equal_disagreements_that_comes_first_of_which_the_judge_was_surest(judged, said):
@@ -687,7 +687,7 @@ def test_samples_that_were_left_blank_for_what_shows_are_missed(judged):
     )
     short = [one.model_copy(update={"value": None}) if one.number % 40 > 20 else one for one in drawn]
     found = tone(audit(run, short, guarantee=0.2))
-    assert found.correction.unavailable_reason.startswith("the labelled samples differ from the others: messages")
+    assert found.correction.unavailable_reason.startswith("the labeled samples differ from the others: messages")
     assert found.correction.unavailable_reason.endswith("So samples were not left blank at random: label these too")
     assert found.guarantee.unavailable_reason == found.correction.unavailable_reason
 
@@ -701,7 +701,7 @@ def test_where_people_differ_a_verdict_is_wrong_for_a_guarantee_by_the_share_of_
 
 def test_one_label_is_one(judged, said):
     correction = tone(audit(judged([1.0] * 20), said({0: 1}))).correction
-    assert correction.unavailable_reason == "only 1 labelled sample; at least 10 are needed"
+    assert correction.unavailable_reason == "only 1 labeled sample; at least 10 are needed"
 
 
 def test_labels_of_which_nobody_says_who_gave_them_give_no_audit_record(judged, said, tmp_path):
@@ -716,11 +716,11 @@ def test_labels_of_which_nobody_says_who_gave_them_give_no_audit_record(judged, 
     assert run.audited["tone"].startswith("audited: kappa")
 
 
-def test_labels_picked_by_hand_promise_nothing_and_their_audit_says_what_they_are(judged, said):
+def test_labels_picked_by_hand_guarantee_nothing_and_their_audit_says_what_they_are(judged, said):
     run = judged([Score.scored("tone", 1.0, confidence=0.9)] * 200)
     found = tone(audit(run, said(dict.fromkeys(range(150), 1), selection="convenience"), guarantee=0.1))
-    assert found.guarantee.unavailable_reason == ("the labelled samples were picked by hand (selection is convenience)")
-    assert any(note.endswith("only for the labelled samples, which were picked by hand") for note in found.notes)
+    assert found.guarantee.unavailable_reason == ("the labeled samples were picked by hand (selection is convenience)")
+    assert any(note.endswith("only for the labeled samples, which were picked by hand") for note in found.notes)
     assert found.sections[0].notes == (
         "150 labels on 150 samples that people and the judge both decided; picked by hand",
     )
@@ -745,7 +745,7 @@ def test_an_audit_of_the_judge_as_it_answers_now_replaces_an_audit_record_that_i
     assert (later.audits["tone"].record.sample_count, later.audits["tone"].void_reason) == (40, "")
 
 
-def test_a_sample_that_one_person_left_blank_and_another_labelled_is_not_lost(judged):
+def test_a_sample_that_one_person_left_blank_and_another_labeled_is_not_lost(judged):
     truth, verdicts = imperfect(400)
     run = judged(verdicts, messages=lambda index: 1 + index % 40)
     drawn = drawn_from(run, truth, 80, annotator="ann")
@@ -761,14 +761,14 @@ def test_labels_of_few_samples_to_which_the_question_applies_are_refused(judged,
     human = {at: truth[at] if at < 9 else "n/a" for at in range(60)}
     correction = tone(audit(run, said(human, selection="random"))).correction
     assert correction.unavailable_reason == (
-        "only 9 labelled samples to which the question applies; at least 10 are needed"
+        "only 9 labeled samples to which the question applies; at least 10 are needed"
     )
 
 
 def test_a_verdict_without_a_label_is_named_by_its_value(judged, said):
     run = judged([Score.scored("tone", value) for value in [1.0] * 50 + [0.0] * 50])
     found = tone(audit(run, said(dict.fromkeys([*range(20), 60], 1), selection="stratified")))
-    assert found.correction.unavailable_reason.startswith("people labelled 1 of the samples with the verdict 0.0;")
+    assert found.correction.unavailable_reason.startswith("people labeled 1 of the samples with the verdict 0.0;")
 
 
 def test_labels_of_another_run_may_be_of_verdicts_that_this_run_has_none_of(judged, said, tmp_path):
@@ -807,7 +807,7 @@ def test_sheets_with_and_without_samples_that_the_judge_skipped_are_no_random_sa
     assert "verdicts ('skipped'" in found.correction.unavailable_reason
 
 
-def test_errors_are_of_samples_that_the_judge_scored_even_if_skipped_ones_were_labelled(judged, said, tmp_path):
+def test_errors_are_of_samples_that_the_judge_scored_even_if_skipped_ones_were_labeled(judged, said, tmp_path):
     truth, verdicts = imperfect(150)
     scores = [*verdicts, *[SKIPPED] * 150]
     path = tmp_path / "runs.sqlite"
@@ -816,7 +816,7 @@ def test_errors_are_of_samples_that_the_judge_scored_even_if_skipped_ones_were_l
         for _ in range(2)
     )
     audit(first, said({at: truth[at] if at < 150 else "n/a" for at in range(300)}))
-    assert first.audits["tone"].record.labelled.samples == 150
+    assert first.audits["tone"].record.labeled.samples == 150
     assert later.audited["tone"].startswith("audited on run 1: ")
     assert corrected_mean(later, "tone").method == "Rogan-Gladen"
 
@@ -836,7 +836,7 @@ def test_what_a_corrected_mean_assumes_begins_with_who_gave_the_labels(judged, s
     truth, verdicts = imperfect(200)
     assumes = tone(audit(judged(verdicts), said(dict(enumerate(truth[:60])), source="unknown"))).correction.assumptions
     assert assumes.startswith(
-        "no label is the verdict of a judge (their source is unknown), and the labelled samples of each verdict are"
+        "no label is the verdict of a judge (their source is unknown), and the labeled samples of each verdict are"
     )
 
 

@@ -131,7 +131,7 @@ def test_on_values_that_are_no_labels_a_judge_is_as_good_as_it_is_close():
 
 def test_labels_that_cannot_be_used_are_counted_by_judge():
     found = compared([1, FAILED, 0], [1, 0, 0], human=[1, 0, None, 1])
-    assert [side.labelled for side in found.judges] == [1, 2]
+    assert [side.labeled for side in found.judges] == [1, 2]
     assert found.judges[0].unused_labels == {
         "drawn and left blank": 1,
         "failed by the judge": 1,
@@ -170,9 +170,9 @@ def test_a_scorer_that_the_run_has_not_is_named():
         compare_judges(made, {"a": "ton", "b": "tone"})
 
 
-def test_samples_that_people_labelled_as_not_applicable_are_among_those_that_the_agreement_is_of():
+def test_samples_that_people_labeled_as_not_applicable_are_among_those_that_the_agreement_is_of():
     found = compared([1, 0] * 6, [1, 1] * 6, human=[1, "n/a"] * 6)
-    assert [side.labelled for side in found.judges] == [12, 12]
+    assert [side.labeled for side in found.judges] == [12, 12]
     assert found.judges[0].human_agreement["agreement"].value == 0.5
     assert found.pairs[0].closeness.sample_count == 6
 

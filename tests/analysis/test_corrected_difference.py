@@ -10,7 +10,7 @@ from judgekit.analysis.labels import HumanLabel
 from judgekit.analysis.sampling import draw_samples
 from judgekit.errors import ConfigError
 from judgekit.score import Score
-from judgekit.stats.corrected_difference import LabelledTasks, corrected_difference
+from judgekit.stats.corrected_difference import LabeledTasks, corrected_difference
 
 N = 300
 
@@ -67,7 +67,7 @@ def test_labels_of_both_runs_correct_the_difference(runs):
     (one,) = compare(a, b, labels=[*first, *second])
     found = one.correction
     theirs = corrected_difference(
-        LabelledTasks(values(a), known(truth_a, first)), LabelledTasks(values(b), known(truth_b, second))
+        LabeledTasks(values(a), known(truth_a, first)), LabeledTasks(values(b), known(truth_b, second))
     )
     assert (found.a, found.b, *found.interval[:2]) == pytest.approx((theirs.a, theirs.b, *theirs.interval[:2]))
     assert found.interval.low < sum(truth_b) / N - sum(truth_a) / N < found.interval.high
@@ -83,8 +83,8 @@ def test_labels_drawn_by_verdict_stand_for_their_verdict(runs):
     first, second = drawn_from(a, truth_a, 60, by_verdict=True), drawn_from(b, truth_b, 60, by_verdict=True)
     (one,) = compare(a, b, labels=[*first, *second])
     theirs = corrected_difference(
-        LabelledTasks(values(a), known(truth_a, first), strata=values(a).astype(int)),
-        LabelledTasks(values(b), known(truth_b, second), strata=values(b).astype(int)),
+        LabeledTasks(values(a), known(truth_a, first), strata=values(a).astype(int)),
+        LabeledTasks(values(b), known(truth_b, second), strata=values(b).astype(int)),
     )
     assert one.correction.interval[:2] == pytest.approx(theirs.interval[:2])
     assert one.correction.assumptions == ""
@@ -95,8 +95,8 @@ def test_what_is_assumed_of_labels_of_unknown_selection_is_said(runs):
     labels = [*labels_of(a, truth_a, range(0, N, 4)), *labels_of(b, truth_b, range(0, N, 4), source="unknown")]
     (one,) = compare(a, b, labels=labels)
     assert one.correction.assumptions == (
-        "the labelled samples of each verdict are a random sample of run 1; no label is the verdict of a judge (their "
-        "source is unknown), and the labelled samples of each verdict are a random sample of run 2"
+        "the labeled samples of each verdict are a random sample of run 1; no label is the verdict of a judge (their "
+        "source is unknown), and the labeled samples of each verdict are a random sample of run 2"
     )
 
 
@@ -108,7 +108,7 @@ def test_labels_of_one_run_give_the_tipping_point_and_the_labels_needed(runs):
     assert (found.a, found.b, found.difference, found.interval) == (None, None, None, None)
     assert found.unavailable_reason == "there are no human labels of B, where the judge may err differently than on A"
     trusted = corrected_difference(
-        LabelledTasks(values(a), known(truth_a, labels)), LabelledTasks(values(b), values(b))
+        LabeledTasks(values(a), known(truth_a, labels)), LabeledTasks(values(b), values(b))
     )
     tipping, needed = found.notes
     assert tipping.startswith(
@@ -134,7 +134,7 @@ def test_as_many_labels_as_were_said_to_be_needed_show_a_difference_about_as_oft
         said = [
             np.where(np.isin(range(N), places), truth, np.nan) for truth, places in zip(truths, places, strict=True)
         ]
-        found = corrected_difference(LabelledTasks(values(a), said[0]), LabelledTasks(values(b), said[1]))
+        found = corrected_difference(LabeledTasks(values(a), said[0]), LabeledTasks(values(b), said[1]))
         shown += found.interval.low - off > 0
     assert needed < 150
     assert 0.7 < shown / 300 < 0.95
@@ -144,7 +144,7 @@ def test_too_few_labels_to_tell_anything_say_how_many_there_are(runs):
     a, b, truth_a, truth_b = runs
     labels = [*drawn_from(a, truth_a, 4), *drawn_from(b, truth_b, 60)]
     (one,) = compare(a, b, labels=labels)
-    assert one.correction.unavailable_reason == "on A, only 4 labelled samples; at least 10 are needed"
+    assert one.correction.unavailable_reason == "on A, only 4 labeled samples; at least 10 are needed"
     (one,) = compare(a, b, labels=drawn_from(a, truth_a, 4))
     assert one.correction.notes == []
 
@@ -154,10 +154,10 @@ def test_labels_picked_by_hand_or_of_other_samples_correct_nothing(runs):
     (one,) = compare(
         a, b, labels=[*labels_of(a, truth_a, range(50), selection="convenience"), *drawn_from(b, truth_b, 60)]
     )
-    assert one.correction.unavailable_reason.startswith("on A, the labelled samples were picked by hand")
+    assert one.correction.unavailable_reason.startswith("on A, the labeled samples were picked by hand")
     failures = [number for number, value in enumerate(values(b)) if value == 0]
     (one,) = compare(a, b, labels=[*drawn_from(a, truth_a, 60), *labels_of(b, truth_b, failures)])
-    assert one.correction.unavailable_reason.startswith("on B, the labelled samples differ from the others: verdicts")
+    assert one.correction.unavailable_reason.startswith("on B, the labeled samples differ from the others: verdicts")
 
 
 def test_labels_that_cannot_be_used_are_counted(judged, tmp_path):

@@ -23,7 +23,7 @@ from judgekit.runs.audit_records import Correction, Estimate
 from judgekit.runs.summary import Summary
 from judgekit.terminal import console
 
-REFUSED = Correction(unavailable_reason="only 5 labelled samples; at least 10 are needed")
+REFUSED = Correction(unavailable_reason="only 5 labeled samples; at least 10 are needed")
 
 
 def between(low: float | None, high: float | None = 1, assumes: str = "") -> Correction:
@@ -48,7 +48,7 @@ def between(low: float | None, high: float | None = 1, assumes: str = "") -> Cor
         (between(0.1, 0.34), MeanBound("<=", 0.3), "at no more than 0.3? No, the corrected mean may be as high as 0.34; good enough down to 0.34"),
         (between(0.1, 0.234), MeanBound("<", 0.3), "below 0.3? Yes, down to 0.24: the corrected mean is probably no higher."),
         (between(None), MeanBound(), "at 0.7? No, the corrected mean has no 95 % interval."),
-        (REFUSED, MeanBound(), "at 0.7? No, there is no corrected mean: only 5 labelled samples; at least 10 are needed."),
+        (REFUSED, MeanBound(), "at 0.7? No, there is no corrected mean: only 5 labeled samples; at least 10 are needed."),
         (between(0.8, 1, "a is b; c holds"), MeanBound(), "at 0.7? Yes, up to 0.8: the corrected mean is probably no lower (if a is b)."),
         (between(0.2, 1, "a is b"), MeanBound(), "at 0.7? No, the corrected mean may be as low as 0.20; good enough up to 0.2 (if a is b)."),
     ],
@@ -157,8 +157,8 @@ def test_a_judge_that_was_not_audited_has_neither_a_corrected_mean_nor_a_refusal
 def test_what_refuses_a_correction_is_said_beside_the_raw_mean(run_with_audit):
     run = run_with_audit("kappa")
     assert "a 1.000 0.207 to 1.000 1 of 1" in words(run)  # Wilson of 1 in 1
-    assert "a: not corrected: all are labelled" in words(run)
-    said = "Good enough to gate at 0.7? No, there is no corrected mean: all are labelled."
+    assert "a: not corrected: all are labeled" in words(run)
+    said = "Good enough to gate at 0.7? No, there is no corrected mean: all are labeled."
     assert f"- `a`: `{said}`\n" in "".join(markdown_report(run, GateResults()))
 
 

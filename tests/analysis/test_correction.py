@@ -31,7 +31,7 @@ def verdicts_of(n, share, *, sensitivity=0.95, specificity=0.85, seed=0):
 
 @pytest.fixture
 def audited(judged, said, tmp_path):
-    """A run of 200 samples, all of them labelled and audited, in a file in which later runs are kept too."""
+    """A run of 200 samples, all of them labeled and audited, in a file in which later runs are kept too."""
     truth, verdicts = verdicts_of(200, 0.6)
     run = judged(verdicts, store=tmp_path / "runs.sqlite")
     audit(run, said(dict(enumerate(truth))))
@@ -53,7 +53,7 @@ def test_a_later_run_of_the_same_judge_is_corrected_by_its_errors_in_the_audit(a
     assert found.corrected.value == pytest.approx(expected.value, abs=1e-12)
     assert found.corrected.low == expected.interval.low
     assert found.corrected.low < sum(truth) / 500 < found.corrected.high
-    assert "errs here as often as on the labelled samples of run 1" in found.assumptions
+    assert "errs here as often as on the labeled samples of run 1" in found.assumptions
 
 
 def test_labels_drawn_by_verdict_are_of_the_population_of_their_run(judged, tmp_path):
@@ -146,7 +146,7 @@ def test_other_domains_are_another_population(judged, said, tmp_path):
     audit(first, said(dict(enumerate(truth))))
     run = judged(verdicts, store=first.store.path, domains=["air"] * 60 + ["retail"] * 140)
     assert (
-        "other error rates here than on the labelled samples of run 1: domains ('air' 30% and 100%)"
+        "other error rates here than on the labeled samples of run 1: domains ('air' 30% and 100%)"
         in corrected_mean(run, "tone").unavailable_reason
     )
 
@@ -159,7 +159,7 @@ def errors(rows, population, tp, fp, fn, tn):
 @pytest.mark.parametrize(
     ("counts", "said"),
     [
-        ((2, 0, 1, 2), "only 5 labelled samples"),
+        ((2, 0, 1, 2), "only 5 labeled samples"),
         ((30, 28, 10, 12), "hardly better than chance on run 1: sensitivity + specificity - 1 is .05 ["),
         ((60, 0, 9, 0), "people call all of run 1 successes, so the judge's specificity is unknown"),
         ((0, 9, 0, 60), "people call all of run 1 failures, so the judge's sensitivity is unknown"),
@@ -254,7 +254,7 @@ def test_an_audit_of_fewer_labels_does_not_replace_the_record_of_more(audited, s
     assert found.sample_count == 50
     assert audited.audits["tone"].record == before
     assert any(
-        "the audit record of run 1, n=200, is kept, because this audit has only 50 labelled samples" in one
+        "the audit record of run 1, n=200, is kept, because this audit has only 50 labeled samples" in one
         for one in found.notes
     )
 
@@ -293,13 +293,13 @@ def test_labels_that_dispute_whether_the_question_applies_are_not_carried_over(j
     assert "disagree on whether the question applies" in corrected_mean(later, "tone").unavailable_reason
 
 
-def test_where_the_question_applies_to_no_labelled_sample_nothing_is_carried_over(judged, said, tmp_path):
+def test_where_the_question_applies_to_no_labeled_sample_nothing_is_carried_over(judged, said, tmp_path):
     skipped = Score.skipped("tone", "not applicable", calls=[JudgeCall(judge="m", prompt="tone@1")])
     run = judged([skipped] * 40, store=tmp_path / "runs.sqlite")
     audit(run, said(dict.fromkeys(range(40), "n/a")))
     later = judged([1.0, 0.0] * 20, store=run.store.path)
     assert (
-        "the verdicts on the labelled samples of run 1 are not all 0 or 1"
+        "the verdicts on the labeled samples of run 1 are not all 0 or 1"
         in corrected_mean(later, "tone").unavailable_reason
     )
 
@@ -325,7 +325,7 @@ def test_errors_on_samples_that_were_picked_by_hand_are_not_carried_over(judged,
     run = judged(verdicts, store=tmp_path / "runs.sqlite")
     audit(run, said(dict(enumerate(truth[:100])), selection="convenience"))
     later = judged(verdicts_of(200, 0.6, seed=1)[1], store=run.store.path)
-    assert corrected_mean(later, "tone").unavailable_reason == "the labelled samples of run 1 were picked by hand"
+    assert corrected_mean(later, "tone").unavailable_reason == "the labeled samples of run 1 were picked by hand"
 
 
 def labels_drawn(run, n):
@@ -349,7 +349,7 @@ def test_labels_that_were_chosen_are_not_carried_over_to_later_runs(judged, said
     first = judged(verdicts, store=tmp_path / "runs.sqlite")
     audit(first, said({index: truth[index] for index in range(400) if not verdicts[index] or index % 12 == 0}))
     run = judged(verdicts[:300], store=first.store.path)
-    assert "the labelled samples differ from the others" in corrected_mean(run, "tone").unavailable_reason
+    assert "the labeled samples differ from the others" in corrected_mean(run, "tone").unavailable_reason
 
 
 def test_shares_that_hardly_differ_are_told_apart_where_they_are_said_to_differ():

@@ -72,7 +72,7 @@ def test_one_person_who_says_two_things_of_a_sample_is_refused(judged, said):
 
 
 @pytest.mark.parametrize(
-    ("labelled", "fields", "drawn"),
+    ("labeled", "fields", "drawn"),
     [
         (10, {}, "all"),
         (9, {}, "unknown"),
@@ -84,9 +84,9 @@ def test_one_person_who_says_two_things_of_a_sample_is_refused(judged, said):
         (4, {"selection": "stratified"}, "stratified"),
     ],
 )
-def test_how_samples_were_drawn_is_believed_where_it_can_be(labelled, fields, drawn, judged, said):
+def test_how_samples_were_drawn_is_believed_where_it_can_be(labeled, fields, drawn, judged, said):
     run = judged([1.0, 0.0] * 5)
-    assert matched(run, said(dict.fromkeys(range(labelled), 1), **fields)).selection == drawn
+    assert matched(run, said(dict.fromkeys(range(labeled), 1), **fields)).selection == drawn
 
 
 def test_samples_drawn_by_their_verdict_stand_for_all_of_that_verdict(judged, said):

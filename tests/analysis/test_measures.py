@@ -1,4 +1,4 @@
-"""What labelled samples say of a judge, against other implementations and plain sums."""
+"""What labeled samples say of a judge, against other implementations and plain sums."""
 
 import math
 
@@ -34,21 +34,21 @@ def test_each_sample_counts_once_shared_among_what_people_say_in_all_figures(jud
         for person, value in enumerate(said)
     ]
     (found,) = audit(run, labels, guarantee=0.2).scorers
-    labelled = [(verdict, said) for verdict, said in drawn_samples if said]
-    assert (found.sample_count, found.labels) == (len(labelled), len(labels))
-    if not labelled:
+    labeled = [(verdict, said) for verdict, said in drawn_samples if said]
+    assert (found.sample_count, found.labels) == (len(labeled), len(labels))
+    if not labeled:
         return
-    weights = [1.0] * len(labelled)
+    weights = [1.0] * len(labeled)
     if found.selection == "stratified":
-        has_skipped = any(verdict == "none" for verdict, _ in labelled)
+        has_skipped = any(verdict == "none" for verdict, _ in labeled)
         every = [verdict for verdict, _ in drawn_samples if verdict != "none" or has_skipped]
         if min(every.count(verdict) for verdict in every) < 2:  # a verdict of one sample goes with another one
             return
-        chosen = [verdict for verdict, _ in labelled]
+        chosen = [verdict for verdict, _ in labeled]
         weights = [every.count(verdict) / chosen.count(verdict) for verdict in chosen]
     rows = [
         (value, verdict, 1 / len(said), weight / len(said))
-        for (verdict, said), weight in zip(labelled, weights, strict=True)
+        for (verdict, said), weight in zip(labeled, weights, strict=True)
         for value in said
     ]
     human, judge, shares, weighted = (np.asarray(column) for column in zip(*rows, strict=True))
@@ -69,7 +69,7 @@ def test_each_sample_counts_once_shared_among_what_people_say_in_all_figures(jud
     expected = {(one, other): shares[(human == one) & (judge == other)].sum() for one in SCALE for other in SCALE}
     table = {(one, other): times for one, row in found.confusion.items() for other, times in row.items()}
     assert {pair: expected[pair] for pair in table} == pytest.approx(table)
-    assert sum(table.values()) == pytest.approx(len(labelled))
+    assert sum(table.values()) == pytest.approx(len(labeled))
     assert found.counts.model_dump() == pytest.approx(
         {
             "tp": expected["fitting", "fitting"],
@@ -78,10 +78,10 @@ def test_each_sample_counts_once_shared_among_what_people_say_in_all_figures(jud
             "tn": expected["lacking", "lacking"],
         }
     )
-    differing = [verdict for verdict, said in labelled if {*said} != {verdict}]
+    differing = [verdict for verdict, said in labeled if {*said} != {verdict}]
     assert len(found.disagreements) == len(differing)
     if found.correction.method == "labels alone" and found.selection == "all":
-        applying = [[SCALE[value] for value in said if value != "none"] for _, said in labelled]
-        parts = [len(values) / len(said) for values, (_, said) in zip(applying, labelled, strict=True)]
+        applying = [[SCALE[value] for value in said if value != "none"] for _, said in labeled]
+        parts = [len(values) / len(said) for values, (_, said) in zip(applying, labeled, strict=True)]
         total = sum(part * sum(values) / len(values) for part, values in zip(parts, applying, strict=True) if values)
         assert found.correction.corrected.value == pytest.approx(total / sum(parts))

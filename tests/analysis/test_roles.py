@@ -7,7 +7,7 @@ import pytest
 
 from judgekit import HumanMessage, Sample, Score
 from judgekit.analysis.findings import Opinion
-from judgekit.analysis.matching import LabelledSample
+from judgekit.analysis.matching import LabeledSample
 from judgekit.analysis.roles import assign_roles
 from judgekit.errors import ConfigError
 from judgekit.runs.alignments import AlignmentRecord, LabelRole, assigned_role
@@ -19,14 +19,14 @@ def sample(text: str, id: str = "", group: str | None = None) -> Sample:
     return Sample.of([HumanMessage(text)], id=id or text, group=group)
 
 
-def labelled(number: int, one: Sample, role: LabelRole | None = None) -> LabelledSample:
+def labeled(number: int, one: Sample, role: LabelRole | None = None) -> LabeledSample:
     row = Row.of(number, one, Score.scored("tone", 1.0, reason=""))
-    return LabelledSample(row, [Opinion(annotator=None, label="yes", value=1.0)], role=role)
+    return LabeledSample(row, [Opinion(annotator=None, label="yes", value=1.0)], role=role)
 
 
 def roles(*given: tuple[Sample, LabelRole | None], earlier: AlignmentRecord | None = None) -> list[LabelRole]:
     samples = dict(enumerate(one for one, _ in given))
-    labels = [labelled(number, one, role) for number, (one, role) in enumerate(given)]
+    labels = [labeled(number, one, role) for number, (one, role) in enumerate(given)]
     return [*assign_roles(labels, samples, [earlier] if earlier else []).values()]
 
 

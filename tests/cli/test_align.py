@@ -103,8 +103,8 @@ def test_a_rule_that_improves_is_shown_and_written_with_an_audit_record_of_the_t
     assert f"alignment of tone: shown. On {roles.count('test')} held-out labels" in ended.out
     assert "+- Call it lacking if the agent shouts.{#- Shown by: s" in ended.out
     assert "at most 6 requests to write candidates, and 248 to the judge, for unknown cost" in ended.err
-    assert "6 requests to openai/test, which reads 20 labelled samples" in ended.err
-    assert "judging 3 candidates on 24 labelled samples" in ended.err  # guidelines, examples, and both
+    assert "6 requests to openai/test, which reads 20 labeled samples" in ended.err
+    assert "judging 3 candidates on 24 labeled samples" in ended.err  # guidelines, examples, and both
     (alignment,) = read_alignments(RECEIPTS)
     (path,) = RECEIPTS.glob("tone_aligned-*.json")
     audit_record = AuditRecord.model_validate_json(path.read_bytes())
@@ -154,7 +154,7 @@ def test_a_rule_that_copies_a_recording_is_refused_before_it_is_judged(script, c
     script.rules = [f"An answer to {copied} is lacking if it shouts."]
     ended = cli(*ALIGN)
     assert ended.code == 1
-    assert f"refused: it copies '{copied}' from a labelled recording" in " ".join(ended.out.split())
+    assert f"refused: it copies '{copied}' from a labeled recording" in " ".join(ended.out.split())
     assert not any("How people here decide" in content for content in judging.asked if content not in script.read)
 
 
@@ -219,7 +219,7 @@ def test_too_few_labels_are_refused_before_anything_is_asked(script, cli, judgin
     write_labels(samples=recordings()[:39])
     ended = cli(*ALIGN)
     assert (ended.code, judging.asked.total()) == (1, 0)
-    assert "alignment of tone: refused. 39 labelled samples are too few" in ended.out
+    assert "alignment of tone: refused. 39 labeled samples are too few" in ended.out
 
 
 def test_a_dry_run_says_what_it_would_take_and_sends_nothing(script, cli, judging):
@@ -343,9 +343,9 @@ def test_an_aligned_judge_that_is_aligned_again_is_not_tested_by_what_chose_it(s
     roles = [assigned_role(one) for one in recordings()]
     assert ended.code == 1
     assert (
-        f"labelled samples: train {COUNT - roles.count('test')}, validation 0, test {roles.count('test')}" in ended.out
+        f"labeled samples: train {COUNT - roles.count('test')}, validation 0, test {roles.count('test')}" in ended.out
     )
-    assert "alignment of tone_aligned: refused. No labelled sample has the role validation: label more" in ended.out
+    assert "alignment of tone_aligned: refused. No labeled sample has the role validation: label more" in ended.out
 
 
 # Several prompts on one set of labels.

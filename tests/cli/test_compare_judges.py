@@ -101,7 +101,7 @@ def test_labels_say_which_judge_is_closer_to_people(cli, conversations):
     assert "1 label left out: run 1 has no score for: 's9'" in ended.out
     assert "openai/b: 1 label left out: failed by the judge" in ended.out
     found = json.loads(Path("found.json").read_text())
-    assert [(side["labelled"], side["human_agreement"]["agreement"]["value"]) for side in found["judges"]] == [
+    assert [(side["labeled"], side["human_agreement"]["agreement"]["value"]) for side in found["judges"]] == [
         (6, 1.0),
         (5, 0.8),
         (6, 0.0),
@@ -140,7 +140,7 @@ def test_scores_of_another_system_are_labels_if_people_gave_them(cli, conversati
     assert ended.code == 0
     assert "scores.jsonl: left out 4 scores of judges\n" in ended.err
     found = json.loads(Path("found.json").read_text())
-    assert [side["labelled"] for side in found["judges"]] == [4, 4]
+    assert [side["labeled"] for side in found["judges"]] == [4, 4]
 
 
 def test_labels_that_came_with_the_conversations_are_used_by_their_name(cli, calling):

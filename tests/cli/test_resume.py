@@ -491,10 +491,10 @@ def test_a_run_of_a_later_make_says_so(cli, conversations):
     cli("run", conversations(1), "--scorer", F1)
     store = RunStore(DEFAULT_RUNS_PATH)
     record = store.record()
-    store.change(record.model_copy(update={"options": {**record.options, "colour": "blue"}, "read_to_end": False}))
+    store.change(record.model_copy(update={"options": {**record.options, "color": "blue"}, "read_to_end": False}))
     ended = cli("resume")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith("judgekit: run 1 was made by another version of judgekit: colour")
+    assert ended.err.startswith("judgekit: run 1 was made by another version of judgekit: color")
 
 
 # --- without text

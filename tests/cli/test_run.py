@@ -144,7 +144,7 @@ TOOL_CALLS = {
     "broken_arguments": ("0", "4/5"),  # 2 expected, 3 made: one could not be read and was made again
 }
 # F1 of what the judge listed: TP, FP, FN, TN; whether the desired outcome, and the user's own goal, was reached.
-JUDGEMENTS = {
+JUDGMENTS = {
     "hotel_clean": ((2, 0, 0, 0), 1, 1),
     "refund_claimed_not_done": ((2, 0, 0, 0), 0, 0),
     "wrong_argument": ((2, 0, 0, 0), 0, 0),
@@ -170,7 +170,7 @@ def by_hand() -> dict[str, dict[str, Fraction | None]]:
     for sample, (accuracy, f1) in TOOL_CALLS.items():
         found["tool_call_accuracy"][sample] = Fraction(accuracy)
         found["tool_call_f1"][sample] = Fraction(f1)
-    for sample, (counts, outcome, goal) in JUDGEMENTS.items():
+    for sample, (counts, outcome, goal) in JUDGMENTS.items():
         tp, fp, fn, _ = counts or (0, 0, 0, 0)
         found["topic_adherence"][sample] = Fraction(2 * tp, 2 * tp + fp + fn) if counts else None
         found["agent_goal_accuracy_with_reference"][sample] = None if outcome is None else Fraction(outcome)

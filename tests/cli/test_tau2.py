@@ -40,8 +40,8 @@ def by_modified_wilson(values: list[float]) -> tuple[float, float]:
 
 
 def by_wilson(successes: float, n: float, z: float = norm.ppf(0.975)) -> tuple[float, float]:
-    centre, half = successes + z * z / 2, z * math.sqrt(successes * (n - successes) / n + z * z / 4)
-    return (centre - half) / (n + z * z), (centre + half) / (n + z * z)
+    center, half = successes + z * z / 2, z * math.sqrt(successes * (n - successes) / n + z * z / 4)
+    return (center - half) / (n + z * z), (center + half) / (n + z * z)
 
 
 @pytest.mark.parametrize("domain", FILES)

@@ -307,7 +307,7 @@ def test_a_conversation_is_exported_only_where_its_text_is_kept(
 
 @pytest.mark.processes
 def test_workers_leave_the_same_out_and_come_to_the_same_numbers(cli, conversations, contents):
-    path = Path("labelled.jsonl")
+    path = Path("labeled.jsonl")
     said = ["good", "bad", "so so", "bad", "never seen", "so so", "good", ""] * 80
     true = ["good", "bad", "good", "good", "bad", "so so", "bad", "good"] * 80
     samples = (

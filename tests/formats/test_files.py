@@ -162,7 +162,7 @@ CHINESE = [
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
 @pytest.mark.parametrize("text", CHINESE)
-def test_chinese_is_recognised_by_few_characters_traditional_or_among_english(tmp_path, name, text):
+def test_chinese_is_recognized_by_few_characters_traditional_or_among_english(tmp_path, name, text):
     row = json.dumps({"response": text}, ensure_ascii=False) if name == "a.jsonl" else f'response\n"{text}"'
     path = write(tmp_path, name, row.encode("gb18030"))
     met: list[TraceError] = []

@@ -165,7 +165,7 @@ def test_outside_of_runs_each_request_tries_again(question):
     assert asyncio.run(ask()) == REPLY
 
 
-def test_a_request_that_is_cancelled_while_it_tries_leaves_that_to_another(question):
+def test_a_request_that_is_canceled_while_it_tries_leaves_that_to_another(question):
     server, circuit = Server([*[GONE] * 3, REPLY]), Circuit()
     breaker = Retry(server, circuit, 4)
 

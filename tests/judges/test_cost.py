@@ -95,7 +95,7 @@ FAULTS = [
     *("overload", "rate limit", "invalid", "nothing", "refusal", "length", "content_filter", "unheld"),
     *("quota", "key", "reset", "close", "no usage", "hang"),
 ]
-STOPS = ["none", "none", "budget", "no more", "broken", "cancelled"]
+STOPS = ["none", "none", "budget", "no more", "broken", "canceled"]
 
 
 def scorers(dice: random.Random, url: str, budget: Budget, timeout: float) -> list[Scorer]:
@@ -141,7 +141,7 @@ async def session(
 ) -> None:
     """Scores until it is done or stopped."""
     running = asyncio.create_task(score_run(store, record, work, made, concurrency=provider.dice.randrange(1, 5)))
-    if stop == "cancelled":
+    if stop == "canceled":
         await silence(provider, running, len(provider.server.requests) + provider.dice.randrange(8))
         for _ in range(provider.dice.randrange(1, 4)):
             running.cancel()
@@ -174,7 +174,7 @@ def test_a_run_paid_what_its_judges_server_was_asked_for(server, seed):
     for _ in range(dice.randrange(1, 4)):
         stop = dice.choice(STOPS)
         budget = Budget(requests=dice.randrange(8)) if stop == "budget" else Budget()
-        made = scorers(random.Random(shape), server.url, budget, 10 if stop == "cancelled" else 0.4)  # noqa: S311
+        made = scorers(random.Random(shape), server.url, budget, 10 if stop == "canceled" else 0.4)  # noqa: S311
         record = store.change(record.model_copy(update={"scorers": tuple(map(ScorerRecord.of, made))}))
         job = ScoringJob(None, record, range(len(made)), dice.choice([(), ("failed",)]))
         todo = job.tasks(store, made, ReadingProblems(), given=iter(enumerate(samples)))
@@ -182,10 +182,10 @@ def test_a_run_paid_what_its_judges_server_was_asked_for(server, seed):
         asyncio.run(session(store, record, made, work, stop, provider))
         summary = Run(store, record).summary
         requests = sum(line.requests for line in summary)
-        # What is cancelled, by an error that ends the run too, may not have left yet; it counts all the same.
-        cancelled = sum(call.error == "CancelledError" for call in calls(store, record))
-        left += cancelled - before
-        before = cancelled
+        # What is canceled, by an error that ends the run too, may not have left yet; it counts all the same.
+        canceled = sum(call.error == "CanceledError" for call in calls(store, record))
+        left += canceled - before
+        before = canceled
         assert len(server.requests) <= requests <= len(server.requests) + left
         unknown = any(line.tokens is None for line in summary)
         assert unknown == any(line.cost_usd is None for line in summary) == bool(provider.unknown or left)

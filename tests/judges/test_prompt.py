@@ -473,7 +473,7 @@ def test_what_is_no_name_of_a_prompt_is_one_that_is_not_there(name):
         load_prompt(name)
 
 
-def test_a_file_that_is_not_there_is_an_error_that_lists_its_neighbours(tmp_path):
+def test_a_file_that_is_not_there_is_an_error_that_lists_its_neighbors(tmp_path):
     with pytest.raises(PromptError, match=r"own\.md: no prompt file is called 'own\.md'\. Known: none"):
         load_prompt(tmp_path / "own.md")
     with pytest.raises(PromptError, match=r"'tone\.md', did you mean 'tone'\? Known: none"):

@@ -212,7 +212,7 @@ def test_a_reply_that_was_cut_off_is_in_the_ledger_with_what_it_took(stub, quest
     ]
 
 
-def test_a_wait_can_be_cancelled(stub, question):
+def test_a_wait_can_be_canceled(stub, question):
     asked = stub([RateLimitError("busy", retry_after=50)])
 
     async def ask():

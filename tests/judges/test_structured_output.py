@@ -100,7 +100,7 @@ def test_a_request_that_fails_is_written_down_at_an_unknown_cost(stub, question,
     assert [call.exchange for call in calls] == [question().exchange(None)]
 
 
-def test_a_request_that_is_cancelled_is_written_down_at_an_unknown_cost(stub, question):
+def test_a_request_that_is_canceled_is_written_down_at_an_unknown_cost(stub, question):
     asked = stub()
 
     async def ask_and_cancel():
@@ -113,7 +113,7 @@ def test_a_request_that_is_cancelled_is_written_down_at_an_unknown_cost(stub, qu
 
     with ledger() as calls:
         asyncio.run(ask_and_cancel())
-    assert without_time(calls) == [CALL.model_copy(update={"error": "CancelledError"})]
+    assert without_time(calls) == [CALL.model_copy(update={"error": "CanceledError"})]
 
 
 # The steps
@@ -289,7 +289,7 @@ def test_a_failure_is_not_held_against_those_that_come_later(stub, question):
     assert asyncio.run(ask_twice()) == FINE
 
 
-@pytest.mark.parametrize("end", [OverloadError("busy"), None], ids=["fails", "is cancelled"])
+@pytest.mark.parametrize("end", [OverloadError("busy"), None], ids=["fails", "is canceled"])
 def test_when_the_one_that_went_ahead_is_gone_the_others_go(stub, question, end):
     asked = stub([end or FINE, FINE])
 
@@ -302,7 +302,7 @@ def test_when_the_one_that_went_ahead_is_gone_the_others_go(stub, question, end)
             first.cancel()
         asked.gate.set()
         async with asyncio.timeout(0.5):  # of the second that they would wait for a slow one
-            with suppress(JudgeError, asyncio.CancelledError):
+            with suppress(JudgeError, asyncio.CanceledError):
                 await first
             return await asyncio.gather(*others)
 

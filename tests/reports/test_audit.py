@@ -71,7 +71,7 @@ def test_all_that_is_found_is_shown_whatever_the_width(width, audit_saying):
 @pytest.mark.parametrize(
     ("threshold", "told"), [(2 / 3, "0.666666"), (0.57, "0.57"), (1 - 1e-10, "0.999999"), (1, "1")]
 )
-def test_the_confidence_that_is_told_keeps_the_verdicts_that_are_promised(threshold, told, audit_saying):
+def test_the_confidence_that_is_told_keeps_the_verdicts_that_are_guaranteed(threshold, told, audit_saying):
     [found] = audit_saying("").scorers
     guarantee = found.guarantee.model_copy(update={"threshold": threshold})
     text = shown(audit_saying("").model_copy(update={"scorers": (found.model_copy(update={"guarantee": guarantee}),)}))

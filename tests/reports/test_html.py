@@ -473,7 +473,7 @@ def test_of_more_samples_than_there_is_room_for_those_with_most_to_see_are_there
     assert sum(page.head["b"]["scorers"][0]["histogram"]) == 4
 
 
-def test_of_a_large_run_the_labelled_samples_are_there_first(room_for_three, audit_saying):
+def test_of_a_large_run_the_labeled_samples_are_there_first(room_for_three, audit_saying):
     page = Page("".join(html_report(run(map(sample, SCORED), [by_id]), audit_saying("", scorer="by_id", index=0))))
     assert page.packed("list-b")["ids"] == ["scored 0.9", "scored 0.1", "failed"]
 

@@ -495,7 +495,7 @@ def test_two_runs_stand_beside_each_other(compared, opened):
         expect(page.locator(".half")).to_have_count(4)  # the page fills it as it opens
 
 
-def test_only_a_difference_that_there_is_evidence_of_has_a_colour(compared, opened):
+def test_only_a_difference_that_there_is_evidence_of_has_a_color(compared, opened):
     with opened(compared) as page:
         row = page.locator(".differences tbody tr", has_text="halves")
         assert "no evidence" in row.locator("th").inner_text()

@@ -157,7 +157,7 @@ def test_a_field_that_the_judge_was_given_is_shown_to_people(tmp_path):
     assert row["reference"] == "reference: reference 0\n\nfields.topic: cities"
 
 
-def test_a_table_is_read_back_as_samples_that_nobody_labelled(tmp_path):
+def test_a_table_is_read_back_as_samples_that_nobody_labeled(tmp_path):
     made = sheet(judged([1, 0, 1], samples=[sample(0), sample(1, "=HYPERLINK()"), sample(2)]), 2)
     path = tmp_path / "sheet.csv"
     path.write_text(text(made.table()), encoding="utf-8", newline="")

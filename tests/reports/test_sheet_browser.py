@@ -1,4 +1,4 @@
-"""Labelling in a real browser."""
+"""Labeling in a real browser."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -146,11 +146,11 @@ def test_labels_are_given_by_keys_survive_a_reload_and_are_read_back(labels, ope
         page.reload()
         assert asked == ["beforeunload"]
         heading(page, 2)
-        expect(page.locator("#count")).to_have_text("2 of 4 labelled")
+        expect(page.locator("#count")).to_have_text("2 of 4 labeled")
         found = downloaded(page, tmp_path, "Ana =B")
         page.reload()
         assert asked == ["beforeunload"]  # what is downloaded may be left
-        expect(page.locator("#count")).to_have_text("2 of 4 labelled")
+        expect(page.locator("#count")).to_have_text("2 of 4 labeled")
     assert (tmp_path / "labels-run-1-kind-Ana-B.csv").exists()
     assert [one.value for one in found] == ["supported", "partly_supported", None, None]
     assert [one.reason for one in found] == ["", "", "=1+1, it said", ""]
@@ -172,14 +172,14 @@ def test_keys_go_on_go_back_find_blanks_and_undo(labels, opened):
         heading(page, 1)
         press(page, "u")
         heading(page, 2)
-        expect(page.locator("#count")).to_have_text("0 of 4 labelled")
+        expect(page.locator("#count")).to_have_text("0 of 4 labeled")
         expect(page.locator("#said")).to_have_text("Sample 2: no label again.")
         press(page, "1 k 1")  # the same label again takes it back
-        expect(page.locator("#count")).to_have_text("0 of 4 labelled")
+        expect(page.locator("#count")).to_have_text("0 of 4 labeled")
         press(page, "9 x ?")  # nothing, nothing, and the keys
         expect(page.locator("dialog#keys")).to_be_visible()
         press(page, "2 Escape")
-        expect(page.locator("#count")).to_have_text("0 of 4 labelled")
+        expect(page.locator("#count")).to_have_text("0 of 4 labeled")
 
 
 def test_a_key_that_is_held_down_gives_one_label(labels, opened):
@@ -187,7 +187,7 @@ def test_a_key_that_is_held_down_gives_one_label(labels, opened):
         for _ in range(3):
             page.keyboard.down("1")
         heading(page, 2)
-        expect(page.locator("#count")).to_have_text("1 of 4 labelled")
+        expect(page.locator("#count")).to_have_text("1 of 4 labeled")
 
 
 def test_labels_are_given_by_hand_and_the_end_is_said(labels, opened):
@@ -195,8 +195,8 @@ def test_labels_are_given_by_hand_and_the_end_is_said(labels, opened):
         for _ in range(4):
             page.get_by_role("button", name="unsupported", exact=False).last.tap()
         heading(page, 4)
-        expect(page.locator("#said")).to_contain_text("All samples are labelled: download the labels.")
-        expect(page.locator("#count")).to_have_text("4 of 4 labelled")
+        expect(page.locator("#said")).to_contain_text("All samples are labeled: download the labels.")
+        expect(page.locator("#count")).to_have_text("4 of 4 labeled")
 
 
 def test_a_number_is_given_where_there_are_no_labels(numbers, opened, tmp_path):
@@ -224,13 +224,13 @@ def test_labels_of_two_tabs_are_one_set(labels, opened):
         other.goto(labels.as_uri())
         press(page, "1 c")
         page.keyboard.type("so")
-        expect(other.locator("#count")).to_have_text("1 of 4 labelled")
+        expect(other.locator("#count")).to_have_text("1 of 4 labeled")
         press(other, "n 2")
-        expect(page.locator("#count")).to_have_text("2 of 4 labelled")
+        expect(page.locator("#count")).to_have_text("2 of 4 labeled")
         heading(page, 2)
         page.on("dialog", lambda dialog: dialog.accept())
         page.reload()
-        expect(page.locator("#count")).to_have_text("2 of 4 labelled")
+        expect(page.locator("#count")).to_have_text("2 of 4 labeled")
 
 
 NO_STORAGE = "Object.defineProperty(window, 'localStorage', { get() { throw new Error('denied'); } });"
@@ -251,7 +251,7 @@ def test_what_a_browser_kept_that_is_no_label_is_passed_over(kept, labels, opene
         page.evaluate("(kept) => localStorage.setItem(STORED, kept)", kept)
         page.reload()
         heading(page, 1)
-        expect(page.locator("#count")).to_have_text("0 of 4 labelled")
+        expect(page.locator("#count")).to_have_text("0 of 4 labeled")
 
 
 def test_what_was_recorded_stays_text(labels, opened):

@@ -33,7 +33,7 @@ def _no_settings(monkeypatch):
 
 
 @scorer
-def labelled(sample: Sample) -> float:
+def labeled(sample: Sample) -> float:
     """What the label says."""
     return float(sample.label or 0)
 
@@ -343,7 +343,7 @@ def test_of_many_calls_those_that_agree_are_left_out_first(details, marks):
     assert [line[0] for line in below(text, "half")] == marks
 
 
-def test_on_a_terminal_calls_that_differ_have_colours():
+def test_on_a_terminal_calls_that_differ_have_colors():
     on = Console(force_terminal=True, width=100, color_system="standard", markup=False, highlight=False)
     details = calls(["search"], ["send_email"], ["pay"])
     text = shown([row(0, Score.scored("s", 0.5, reason="half", details=details))], 1, on)
@@ -362,9 +362,9 @@ def test_none_are_shown_unless_they_are_asked_for():
 @given(st.lists(st.sampled_from([0, 0.25, 0.5, 0.5, 1]), max_size=15), st.integers(1, 6))
 def test_the_lowest_of_a_run_are_those_that_sorting_puts_first(values, show):
     made = run(
-        [Sample.of([AIMessage("")], id=str(at), label=str(value)) for at, value in enumerate(values)], [labelled]
+        [Sample.of([AIMessage("")], id=str(at), label=str(value)) for at, value in enumerate(values)], [labeled]
     )
-    found = [(row.score.value, row.index) for row in lowest_rows(made, show)["labelled"]]
+    found = [(row.score.value, row.index) for row in lowest_rows(made, show)["labeled"]]
     assert found == sorted((value, index) for index, value in enumerate(values))[:show]
 
 

@@ -36,7 +36,7 @@ def audit_record(**fields):
         "agreement": {"kappa": Estimate(value=0.714, low=0.58, high=0.82), "AC1": Estimate(value=0.9)},
         "judge_mean": Estimate(value=0.8),
         "correction": Correction(unavailable_reason="x"),
-        "labelled": Population(samples=120),
+        "labeled": Population(samples=120),
         "population": Population(samples=500),
         "audited_at": AT,
         "version": "1",

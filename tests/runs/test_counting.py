@@ -131,7 +131,7 @@ def test_counting_lets_others_work():
     assert ticks > 1_000
 
 
-def test_a_run_that_is_cancelled_while_it_counts_has_ended(tmp_path):
+def test_a_run_that_is_canceled_while_it_counts_has_ended(tmp_path):
     path = tmp_path / "runs.sqlite"
 
     async def work() -> None:
@@ -148,7 +148,7 @@ def test_a_run_that_is_cancelled_while_it_counts_has_ended(tmp_path):
         task.cancel()
         await task
 
-    with pytest.raises(asyncio.CancelledError):
+    with pytest.raises(asyncio.CanceledError):
         asyncio.run(work())
     found = Run.stored(path=path)
     assert (found.stop_reason, len(found), found.samples.count_precision) == ("spent", 5, "at least")

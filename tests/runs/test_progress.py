@@ -13,7 +13,7 @@ from judgekit.runs.progress import Tally, progress
 from judgekit.runs.rows import Row
 from judgekit.score import JudgeCall, Score
 
-COLOURS = {str(code) for code in (*range(30, 50), *range(90, 108))}
+COLORS = {str(code) for code in (*range(30, 50), *range(90, 108))}
 
 
 def row(score: Score) -> Row:
@@ -122,15 +122,15 @@ def test_a_bar_is_drawn_while_nothing_comes():
 
 
 @pytest.mark.parametrize(
-    ("settings", "has_colours"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+    ("settings", "has_colors"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
 )
-def test_colours_are_off_where_nobody_wants_them(settings, has_colours):
+def test_colors_are_off_where_nobody_wants_them(settings, has_colors):
     out = io.StringIO()
     on = Console(file=out, force_terminal=True, width=80, color_system="auto", _environ={"TERM": "xterm", **settings})
     with progress(Tally(10, done=5, failed=1), on):
         pass
     found = {code for codes in re.findall(r"\x1b\[([0-9;]*)m", out.getvalue()) for code in codes.split(";")}
-    assert bool(found & COLOURS) == has_colours
+    assert bool(found & COLORS) == has_colors
 
 
 def test_elsewhere_it_is_now_and_then_a_line_and_one_in_the_end(monkeypatch):

@@ -113,7 +113,7 @@ def test_a_worker_of_a_new_run_looks_for_no_scores_to_replace():
     assert len(Run.stored(path=RUNS)) == 2
 
 
-def test_what_is_cancelled_again_and_again_is_written_all_the_same():
+def test_what_is_canceled_again_and_again_is_written_all_the_same():
     store = RunStore(RUNS)
     writer = recorder(store)
 
@@ -124,17 +124,17 @@ def test_what_is_cancelled_again_and_again_is_written_all_the_same():
                 writer.add_row(row(index))
             await asyncio.sleep(60)
 
-    async def cancelled() -> None:
+    async def canceled() -> None:
         task = asyncio.create_task(work())
         await asyncio.sleep(0.01)
         with await asyncio.to_thread(locked, RUNS):
             for _ in range(5):
                 task.cancel()
                 await asyncio.sleep(0.01)
-            with pytest.raises(asyncio.CancelledError):
+            with pytest.raises(asyncio.CanceledError):
                 await task
 
-    asyncio.run(cancelled())
+    asyncio.run(canceled())
     assert len(Run.stored(path=RUNS)) == 50
 
 

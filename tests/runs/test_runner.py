@@ -322,14 +322,14 @@ def test_an_error_of_the_samples_surfaces_as_itself_with_its_cause(error, concur
 
 
 def test_an_error_of_the_samples_stops_those_under_way():
-    cancelled: list[str] = []
+    canceled: list[str] = []
 
     @scorer
     async def waiting(sample: Sample) -> float:
         try:
             await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            cancelled.append(sample.id)
+        except asyncio.CanceledError:
+            canceled.append(sample.id)
             raise
         return 1.0
 
@@ -339,7 +339,7 @@ def test_an_error_of_the_samples_stops_those_under_way():
 
     with pytest.raises(OSError, match="the disk is gone"):
         run(reading(), [waiting], concurrency=3)
-    assert sorted(cancelled) == ["0", "1"]
+    assert sorted(canceled) == ["0", "1"]
 
 
 def test_an_error_of_who_takes_the_rows_surfaces_as_itself():
@@ -350,18 +350,18 @@ def test_an_error_of_who_takes_the_rows_surfaces_as_itself():
         asyncio.run(score_tasks(make_tasks(samples(3), [fine]), [fine], full, concurrency=16))
 
 
-def test_a_cancelled_run_is_cancelled():
+def test_a_canceled_run_is_canceled():
     async def work() -> None:
         task = asyncio.create_task(arun(samples(3), [Delayed(lambda sample: 10**9)]))
         await asyncio.sleep(0.01)
         task.cancel()
         await task
 
-    with pytest.raises(asyncio.CancelledError):
+    with pytest.raises(asyncio.CanceledError):
         asyncio.run(work())
 
 
-def test_a_cancelled_run_keeps_what_was_scored_and_has_ended(tmp_path):
+def test_a_canceled_run_keeps_what_was_scored_and_has_ended(tmp_path):
     second = asyncio.Event()
 
     @scorer
@@ -377,7 +377,7 @@ def test_a_cancelled_run_keeps_what_was_scored_and_has_ended(tmp_path):
         task.cancel()
         await task
 
-    with pytest.raises(asyncio.CancelledError):
+    with pytest.raises(asyncio.CanceledError):
         asyncio.run(work())
     found = Run.stored(1, tmp_path / "runs")
     assert [row.sample_id for row in found] == ["0"]

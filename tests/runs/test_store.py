@@ -108,7 +108,7 @@ def test_a_number_that_is_none_is_kept_as_it_is(run_of, number):
 
 
 def test_what_a_row_says_of_its_sample_is_kept():
-    labelled = Trace(
+    labeled = Trace(
         id="t",
         messages=[HumanMessage("Hi")],
         labels=[
@@ -119,7 +119,7 @@ def test_what_a_row_says_of_its_sample_is_kept():
         ],
     )
     given_samples = [
-        Sample(id="a\x00\x1b", trace=labelled, group="g", domain="法", label="good"),
+        Sample(id="a\x00\x1b", trace=labeled, group="g", domain="法", label="good"),
         Sample(id="b", trace=Trace(messages=[HumanMessage("Hi")])),
     ]
     run(given_samples, [fine], store=RUNS)
@@ -337,7 +337,7 @@ def test_rows_that_are_there_are_kept_when_the_work_breaks_off():
     assert found.ended_at is not None
 
 
-def test_a_cancelled_run_keeps_what_was_scored():
+def test_a_canceled_run_keeps_what_was_scored():
     async def work() -> None:
         reached = asyncio.Event()
 
@@ -353,7 +353,7 @@ def test_a_cancelled_run_keeps_what_was_scored():
         task.cancel()
         await task
 
-    with pytest.raises(asyncio.CancelledError):
+    with pytest.raises(asyncio.CanceledError):
         asyncio.run(work())
     assert [(row.sample_id, row.scorer) for row in Run.stored(path=RUNS)] == [
         ("0", "fine"),

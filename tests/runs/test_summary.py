@@ -299,20 +299,20 @@ def test_a_reason_on_a_terminal_of_python_steers_nothing_and_takes_one_line():
     assert len(told) < 100
 
 
-def labelled(*labels: tuple[str, float]) -> ScorerSummary:
+def labeled(*labels: tuple[str, float]) -> ScorerSummary:
     return line(*(Score.scored("s", value, label=label) for label, value in labels))
 
 
 def test_labels_are_counted_where_they_say_more_than_the_mean():
-    found = labelled(*[("better", 1)] * 12, *[("worse", 0)] * 5, *[("tie", 0.5)] * 3, *[("position_bias", 0.5)] * 2)
+    found = labeled(*[("better", 1)] * 12, *[("worse", 0)] * 5, *[("tie", 0.5)] * 3, *[("position_bias", 0.5)] * 2)
     assert found.label_shares() == "of 22, better 12 (55%), worse 5 (23%), tie 3 (14%), position_bias 2 (9%)"
-    assert labelled(("partly", 0.5)).label_shares() == "of 1, partly 1 (100%)"
-    assert labelled(("a", 1), ("b", 0), ("c", 0)).label_shares() == "of 3, a 1 (33%), b 1 (33%), c 1 (33%)"
-    assert labelled(("all", 1), ("but one", 1)).label_shares() == 'of 2, all 1 (50%), "but one" 1 (50%)'
+    assert labeled(("partly", 0.5)).label_shares() == "of 1, partly 1 (100%)"
+    assert labeled(("a", 1), ("b", 0), ("c", 0)).label_shares() == "of 3, a 1 (33%), b 1 (33%), c 1 (33%)"
+    assert labeled(("all", 1), ("but one", 1)).label_shares() == 'of 2, all 1 (50%), "but one" 1 (50%)'
 
 
 def test_of_many_labels_the_most_frequent_are_shown():
-    found = labelled(*[(f"l{number}", 0.5) for number in range(300)], ("l7", 0.5))
+    found = labeled(*[(f"l{number}", 0.5) for number in range(300)], ("l7", 0.5))
     assert found.label_shares().startswith("of 301, l7 2 (1%), l0 1 (0%), ")
     assert found.label_shares().endswith("292 more")
 
@@ -322,7 +322,7 @@ def test_of_many_labels_the_most_frequent_are_shown():
     [
         line(),
         line(Score.scored("s", 0.5), Score.scored("s", 0.25)),
-        labelled(("achieved", 1), ("not_achieved", 0), ("achieved", 1)),
+        labeled(("achieved", 1), ("not_achieved", 0), ("achieved", 1)),
     ],
     ids=["no scores", "no labels", "the mean says as much"],
 )
@@ -338,7 +338,7 @@ def test_only_what_was_scored_has_a_share_and_what_has_no_label_has_none():
 
 
 def test_a_label_cannot_pass_for_another_line():
-    assert labelled(("a 9 (90%)\nother: b", 0.5)).label_shares() == 'of 1, "a 9 (90%)\\nother: b" 1 (100%)'
+    assert labeled(("a 9 (90%)\nother: b", 0.5)).label_shares() == 'of 1, "a 9 (90%)\\nother: b" 1 (100%)'
 
 
 def test_shares_stand_below_the_lines():

@@ -94,11 +94,11 @@ def test_the_reason_names_each_goal_that_was_not_achieved_with_its_reason():
     said = goals(
         goal(name="a table."),
         goal("not_achieved", (), "a taxi.", reason="No tool was called."),
-        goal("not_achieved", (), "a cake", reason="it was cancelled"),
+        goal("not_achieved", (), "a cake", reason="it was canceled"),
     )
     for partial in (False, True):
         assert tried(KINDS[1], ScriptedJudge([said]), partial=partial).reason == (
-            "1 of 3 goals achieved; not achieved: a taxi: No tool was called; a cake: it was cancelled"
+            "1 of 3 goals achieved; not achieved: a taxi: No tool was called; a cake: it was canceled"
         )
 
 

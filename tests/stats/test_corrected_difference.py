@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 
 from judgekit.stats.comparison import paired_interval
-from judgekit.stats.corrected_difference import LabelledTasks, corrected_difference
+from judgekit.stats.corrected_difference import LabeledTasks, corrected_difference
 
 TASKS = 200
 
@@ -20,14 +20,14 @@ def judge_of(random, truth, sensitivity, specificity):
     return np.where(truth == 1, ones(random, sensitivity, len(truth)), 1 - ones(random, specificity, len(truth)))
 
 
-def labelled(truth, places):
+def labeled(truth, places):
     return np.where(np.isin(np.arange(len(truth)), places), truth, np.nan)
 
 
 def test_labels_of_all_tasks_have_the_interval_of_a_paired_t_test():
     random = np.random.default_rng(1)
     a, b = random.random(40), random.random(40)
-    found = corrected_difference(LabelledTasks(ones(random, 0.5, 40), a), LabelledTasks(ones(random, 0.5, 40), b))
+    found = corrected_difference(LabeledTasks(ones(random, 0.5, 40), a), LabeledTasks(ones(random, 0.5, 40), b))
     theirs = scipy.stats.ttest_rel(b, a).confidence_interval()
     assert (found.a, found.b) == (pytest.approx(a.mean()), pytest.approx(b.mean()))
     assert found.interval == (pytest.approx(theirs.low), pytest.approx(theirs.high), "PPI++")
@@ -36,7 +36,7 @@ def test_labels_of_all_tasks_have_the_interval_of_a_paired_t_test():
 def test_labels_of_all_tasks_in_groups_have_the_interval_of_a_cluster_robust_t_test():
     random = np.random.default_rng(2)
     a, b, groups = random.random(40), random.random(40), random.integers(0, 12, 40)
-    found = corrected_difference(LabelledTasks(b, a), LabelledTasks(a, b), groups)
+    found = corrected_difference(LabeledTasks(b, a), LabeledTasks(a, b), groups)
     theirs = paired_interval(b - a, groups)
     assert found.interval == (pytest.approx(theirs.low), pytest.approx(theirs.high), "PPI++, 12 groups")
 
@@ -59,7 +59,7 @@ def test_the_variance_is_that_of_numeric_derivatives(kinds):
     judged_a, judged_b = judge_of(random, truth_a, 0.9, 0.7), judge_of(random, truth_b, 0.8, 0.8)
     strata = np.arange(TASKS) % kinds
     places = random.permutation(TASKS)
-    truth_a, truth_b = labelled(truth_a, places[:60]), labelled(truth_b, places[30:100])
+    truth_a, truth_b = labeled(truth_a, places[:60]), labeled(truth_b, places[30:100])
 
     def slope(judged, truth):  # weighted by strata, as the docstring says
         known = ~np.isnan(truth)
@@ -77,7 +77,7 @@ def test_the_variance_is_that_of_numeric_derivatives(kinds):
     step = 1e-4
     moves = [(difference(1 + step * unit) - difference(1 - step * unit)) / (2 * step) for unit in np.eye(TASKS)]
     found = corrected_difference(
-        LabelledTasks(judged_a, truth_a, strata=strata), LabelledTasks(judged_b, truth_b, strata=strata)
+        LabeledTasks(judged_a, truth_a, strata=strata), LabeledTasks(judged_b, truth_b, strata=strata)
     )
     assert found.b - found.a == pytest.approx(difference(np.ones(TASKS)))
     half = (found.interval.high - found.interval.low) / 2
@@ -89,44 +89,44 @@ def test_the_variance_is_that_of_numeric_derivatives(kinds):
 def test_a_judge_that_says_the_opposite_is_left_out():
     random = np.random.default_rng(4)
     truth = ones(random, 0.5, TASKS)
-    a, b = labelled(truth, range(50)), labelled(ones(random, 0.7, TASKS), range(60, 120))
-    found = corrected_difference(LabelledTasks(1 - truth, a), LabelledTasks(np.ones(TASKS), b))
+    a, b = labeled(truth, range(50)), labeled(ones(random, 0.7, TASKS), range(60, 120))
+    found = corrected_difference(LabeledTasks(1 - truth, a), LabeledTasks(np.ones(TASKS), b))
     assert (found.a, found.b) == (pytest.approx(np.nanmean(a)), pytest.approx(np.nanmean(b)))
 
 
 def test_a_label_that_does_not_apply_leaves_the_mean_of_the_others():
     random = np.random.default_rng(5)
     truth, judged = ones(random, 0.6, TASKS), np.ones(TASKS)
-    labels, applies = labelled(truth, range(0, TASKS, 2)), ones(random, 0.7, TASKS)
-    same = labelled(truth, range(1, TASKS, 2))
-    found = corrected_difference(LabelledTasks(judged, labels, applies), LabelledTasks(judged, same))
+    labels, applies = labeled(truth, range(0, TASKS, 2)), ones(random, 0.7, TASKS)
+    same = labeled(truth, range(1, TASKS, 2))
+    found = corrected_difference(LabeledTasks(judged, labels, applies), LabeledTasks(judged, same))
     assert found.a == pytest.approx(np.nanmean(labels[applies == 1]))
-    none = LabelledTasks(judged, labels, np.zeros(TASKS))
-    assert corrected_difference(none, LabelledTasks(judged, same)) is None
+    none = LabeledTasks(judged, labels, np.zeros(TASKS))
+    assert corrected_difference(none, LabeledTasks(judged, same)) is None
 
 
 def test_there_is_none_if_labels_say_too_little():
     judged = np.tile([0.0, 1.0], 20)
-    some = LabelledTasks(judged, labelled(judged, range(12)))
-    assert corrected_difference(some, LabelledTasks(judged, labelled(judged, [3]))) is None
-    assert corrected_difference(some, LabelledTasks(judged, np.full(40, np.nan))) is None
+    some = LabeledTasks(judged, labeled(judged, range(12)))
+    assert corrected_difference(some, LabeledTasks(judged, labeled(judged, [3]))) is None
+    assert corrected_difference(some, LabeledTasks(judged, np.full(40, np.nan))) is None
     assert corrected_difference(some, some) is None  # nothing varies
     one_group = np.repeat([0, 1], [12, 28])
-    assert corrected_difference(some, LabelledTasks(1 - judged, some.labels), one_group) is None
-    lacking = LabelledTasks(judged, labelled(judged, range(0, 12, 2)), strata=judged.astype(int))
+    assert corrected_difference(some, LabeledTasks(1 - judged, some.labels), one_group) is None
+    lacking = LabeledTasks(judged, labeled(judged, range(0, 12, 2)), strata=judged.astype(int))
     assert corrected_difference(some, lacking) is None  # no label where the judge says 1
 
 
 def test_other_tasks_and_values_out_of_bounds_are_errors():
-    fine = LabelledTasks([0, 1, 1], [0, 1, 0])
+    fine = LabeledTasks([0, 1, 1], [0, 1, 0])
     with pytest.raises(ValueError, match="expected 3 labels or NaN"):
-        corrected_difference(fine, LabelledTasks([0, 1, 1], [1]))
+        corrected_difference(fine, LabeledTasks([0, 1, 1], [1]))
     with pytest.raises(ValueError, match=r"expected values in \[0, 1\], found 2.0"):
-        corrected_difference(fine, LabelledTasks([0, 1, 1], [0, 1, 2]))
+        corrected_difference(fine, LabeledTasks([0, 1, 1], [0, 1, 2]))
 
 
 def draw_labels(random, design, judged, clusters):
-    """Return the places that are labelled in A and in B."""
+    """Return the places that are labeled in A and in B."""
     units = random.permutation(TASKS // clusters)
     several = (
         np.flatnonzero(np.isin(np.arange(TASKS) // clusters, one))
@@ -157,7 +157,7 @@ def test_intervals_cover_what_people_say(design):
         judged = [judge_of(random, truth, 0.9, well) for truth, well in zip(truths, (0.8, 0.5), strict=True)]
         strata = [one.astype(int) for one in judged] if design == "by verdict" else [None, None]
         sides = [
-            LabelledTasks(one, labelled(truth, places), strata=kinds)
+            LabeledTasks(one, labeled(truth, places), strata=kinds)
             for one, truth, places, kinds in zip(
                 judged, truths, draw_labels(random, design, judged, clusters), strata, strict=True
             )

@@ -44,20 +44,20 @@ def uneven(n, others, cut):
     ],
 )
 def test_the_mean_is_that_of_ppi_python(n, others, cut, value, low, high):
-    labels, judged, unlabelled = uneven(n, others, cut)
-    found = ppi_mean(labels, judged, unlabelled, bounded=False)
+    labels, judged, unlabeled = uneven(n, others, cut)
+    found = ppi_mean(labels, judged, unlabeled, bounded=False)
     assert found.value == pytest.approx(value, abs=1e-9)
     # theirs has z for t, and variances without Bessel's correction
     t_for_z = scipy.stats.t.isf(0.025, n - 1) / scipy.stats.norm.isf(0.025)
-    errors, rest = labels - found.weight * judged, found.weight * unlabelled
+    errors, rest = labels - found.weight * judged, found.weight * unlabeled
     variances = [errors.var() / n + rest.var() / others, errors.var(ddof=1) / n + rest.var(ddof=1) / others]
     half = (high - low) / 2 * t_for_z * sqrt(variances[1] / variances[0])
     assert found.interval == (pytest.approx(value - half, abs=1e-9), pytest.approx(value + half, abs=1e-9), "PPI++")
 
 
 def test_a_judge_that_says_the_opposite_is_left_out():
-    labels, judged, unlabelled = uneven(50, 50, None)
-    found = ppi_mean(labels, 1 - judged, 1 - unlabelled, bounded=False)
+    labels, judged, unlabeled = uneven(50, 50, None)
+    found = ppi_mean(labels, 1 - judged, 1 - unlabeled, bounded=False)
     assert (found.value, found.weight, found.interval.method) == (labels.mean(), 0, "labels alone")
     assert found.interval[:2] == near(scipy.stats.ttest_1samp(labels, 0).confidence_interval())
     assert found.effective_labels == pytest.approx(50)
@@ -82,7 +82,7 @@ def test_groups_are_summed_as_by_statsmodels():
     human = random.random(60)
     shifts = random.normal(0, 0.3, 60)
     judged = random.random(360) + np.concatenate([human + shifts[groups], shifts[others]])
-    found = ppi_mean(human, judged[:60], judged[60:], groups=groups, unlabelled_groups=others, bounded=False)
+    found = ppi_mean(human, judged[:60], judged[60:], groups=groups, unlabeled_groups=others, bounded=False)
 
     def variance(values, groups):
         return OLS(values, np.ones(len(values))).fit(cov_type="cluster", cov_kwds={"groups": groups}).bse[0] ** 2
@@ -95,13 +95,13 @@ def test_groups_are_summed_as_by_statsmodels():
 
 
 def test_groups_of_one_are_no_groups_and_labels_alone_with_groups_have_the_clustered_interval():
-    labels, judged, unlabelled = uneven(40, 90, None)
-    alone = ppi_mean(labels, judged, unlabelled, groups=np.arange(40), unlabelled_groups=[None] * 90)
-    assert alone == ppi_mean(labels, judged, unlabelled)
+    labels, judged, unlabeled = uneven(40, 90, None)
+    alone = ppi_mean(labels, judged, unlabeled, groups=np.arange(40), unlabeled_groups=[None] * 90)
+    assert alone == ppi_mean(labels, judged, unlabeled)
     groups = np.arange(40) // 4
     found = ppi_mean(labels, judged, [], groups=groups, bounded=False)
     assert found.interval[:2] == near(t_interval(Units.of(labels, groups)))
-    assert ppi_mean(labels, judged, unlabelled, unlabelled_groups=[1] * 90).weight == 0
+    assert ppi_mean(labels, judged, unlabeled, unlabeled_groups=[1] * 90).weight == 0
 
 
 def test_a_stratified_mean_by_hand():
@@ -140,15 +140,15 @@ def test_strata_whose_labels_are_all_alike_share_the_labels_that_no_judge_foresa
 
 
 @given(VALUES, st.lists(st.integers(0, 4).map(lambda quarter: quarter / 4), max_size=40), st.randoms())
-def test_the_mean_lies_in_an_interval_with_a_width_within_0_and_1_from_either_end(pairs, unlabelled, random):
+def test_the_mean_lies_in_an_interval_with_a_width_within_0_and_1_from_either_end(pairs, unlabeled, random):
     random.shuffle(pairs)
     labels, judged = np.transpose(pairs)
-    found = ppi_mean(labels, judged, unlabelled)
+    found = ppi_mean(labels, judged, unlabeled)
     assert 0 <= found.interval.low <= found.value <= found.interval.high <= 1
     assert found.interval.high - found.interval.low > 0
     assert 0 <= found.weight <= 1
     assert found.effective_labels > 0
-    mirrored = ppi_mean(1 - labels, 1 - judged, 1 - np.asarray(unlabelled))
+    mirrored = ppi_mean(1 - labels, 1 - judged, 1 - np.asarray(unlabeled))
     assert (1 - mirrored.interval.high, 1 - mirrored.interval.low) == near(found.interval)
 
 
@@ -226,27 +226,27 @@ def test_it_covers_it_from_strata_of_the_verdict_of_which_the_rarer_has_as_many_
             Stratum(said[kind[: n // 2]], one[kind[: n // 2]], one[kind[n // 2 :]], len(kind) / 600) for kind in kinds
         ]
         found.append(stratified_ppi_mean(strata).interval)
-        labelled = np.concatenate([kind[: n // 2] for kind in kinds])
+        labeled = np.concatenate([kind[: n // 2] for kind in kinds])
     assert covered(found, 0.8) >= 0.93
-    assert abs(human[-1][labelled].mean() - 0.8) > 0.05  # the labels themselves are far from it
+    assert abs(human[-1][labeled].mean() - 0.8) > 0.05  # the labels themselves are far from it
 
 
-@pytest.mark.parametrize("labelled", [5, 2], ids=["tasks", "trials of each task"])
-def test_with_trials_of_tasks_only_groups_make_it_cover_the_mean(labelled):
+@pytest.mark.parametrize("labeled", [5, 2], ids=["tasks", "trials of each task"])
+def test_with_trials_of_tasks_only_groups_make_it_cover_the_mean(labeled):
     random = np.random.default_rng(3)
-    runs, tasks, trials = 400, 30 if labelled == 5 else 40, 5
-    others = 100 if labelled == 5 else 0
+    runs, tasks, trials = 400, 30 if labeled == 5 else 40, 5
+    others = 100 if labeled == 5 else 0
     hard = random.beta(0.5, 0.5, (runs, tasks + others, 1))
     human = random.random((runs, tasks + others, trials)) < hard
     strict = random.beta(8, 2, (runs, tasks + others, 1))
     right = random.random(human.shape) < np.where(human, 0.9, strict)
     judged = np.where(right, human, ~human).astype(float)
     chosen = np.zeros(human.shape[1:], bool)
-    chosen[:tasks, :labelled] = True
+    chosen[:tasks, :labeled] = True
     groups = np.broadcast_to(np.arange(tasks + others)[:, np.newaxis], chosen.shape)
     known, rest = groups[chosen], groups[~chosen]
     data = [(said[chosen].astype(float), one[chosen], one[~chosen]) for said, one in zip(human, judged, strict=True)]
-    found = [ppi_mean(*one, groups=known, unlabelled_groups=rest).interval for one in data]
+    found = [ppi_mean(*one, groups=known, unlabeled_groups=rest).interval for one in data]
     assert covered(found, 0.5) >= 0.93
     assert covered([ppi_mean(*one).interval for one in data], 0.5) < 0.88
 

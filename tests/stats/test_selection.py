@@ -1,4 +1,4 @@
-"""The least confidence that keeps a promise: how often it is broken, on drawn and on real labels."""
+"""The least confidence that keeps a guarantee: how often this fails, on drawn and on real labels."""
 
 import gzip
 import json
@@ -42,7 +42,7 @@ def granted(find, confidence, wrong, looks, alpha=ALPHA):
         (lambda sure: 0.4 * (1 - sure), None, 1),
     ],
 )
-def test_while_labels_are_added_until_it_is_granted_the_promise_is_broken_no_more_often_than_delta(
+def test_while_labels_are_added_until_it_is_granted_the_guarantee_fails_no_more_often_than_delta(
     rate, levels, annotators
 ):
     random = np.random.default_rng(17)
@@ -65,7 +65,7 @@ def test_while_labels_are_added_until_it_is_granted_the_promise_is_broken_no_mor
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.2])
-def test_on_real_labels_the_promise_is_broken_no_more_often_than_delta_in_100_orders(shared_data, alpha):
+def test_on_real_labels_the_guarantee_fails_no_more_often_than_delta_in_100_orders(shared_data, alpha):
     """GPT-4 on pairs of LLMBar: its verdict is that of most strategies in both orders, their share its confidence."""
     answers, right = defaultdict(list), {}
     with gzip.open(shared_data / "judges" / "llmbar_verdicts.jsonl.gz", "rt") as lines:
@@ -142,7 +142,7 @@ def test_of_a_verdict_on_which_people_differ_the_fraction_that_says_otherwise_co
 @pytest.mark.parametrize(
     ("verdicts", "kept", "wrong", "needed", "told"),
     [
-        ([(1, 0)] * 40, 40, 0, 41, "40 labelled verdicts are too few: even with no errors, it would take 41"),
+        ([(1, 0)] * 40, 40, 0, 41, "40 labeled verdicts are too few: even with no errors, it would take 41"),
         ([(1, 0)] * 20 + [(0, 0)] * 20, 40, 0, 48, "even with no errors, it would take 48"),  # begins in two places
         (
             [(1, 0)] * 78 + [(1, 1)] * 2,
@@ -152,10 +152,10 @@ def test_of_a_verdict_on_which_people_differ_the_fraction_that_says_otherwise_co
             "the 80 most confident .* an error rate of 0.025; .* about 8. labels",
         ),
         ([(1, 0)] * 40 + [(1, 1)] * 10, 50, 10, None, "an error rate of 0.2; it would have to be clearly below 0.1"),
-        ([], 0, 0, 41, "0 labelled verdicts are too few"),
+        ([], 0, 0, 41, "0 labeled verdicts are too few"),
     ],
 )
-def test_where_no_threshold_keeps_the_promise_it_is_said_why_and_what_it_would_take(
+def test_where_no_threshold_keeps_the_guarantee_it_is_said_why_and_what_it_would_take(
     verdicts, kept, wrong, needed, told
 ):
     confidence, errors = zip(*verdicts, strict=True) if verdicts else ((), ())
@@ -183,12 +183,12 @@ def test_so_many_labels_as_it_is_said_to_take_show_it_if_the_rest_are_like_those
         ([1], [1.5], [1], 0.1, 0.1, "errors from 0 to 1"),
         ([1], [float("nan")], [1], 0.1, 0.1, "errors from 0 to 1"),
         ([1], [0], [1, float("nan")], 0.1, 0.1, "finite confidences"),
-        ([1], [0], [0.9], 0.1, 0.1, "the confidence of each labelled verdict among all confidences"),
+        ([1], [0], [0.9], 0.1, 0.1, "the confidence of each labeled verdict among all confidences"),
         ([1, 1], [0], [1], 0.1, 0.1, "two lists of one length"),
         ([1], [0], [1], 0, 0.1, "alpha above 0 and below 1, found 0"),
         ([1], [0], [1], 0.1, 1, "delta above 0 and below 1, found 1"),
     ],
 )
-def test_what_can_be_no_promise_is_refused(confidence, wrong, everyone, alpha, delta, told):
+def test_what_can_be_no_guarantee_is_refused(confidence, wrong, everyone, alpha, delta, told):
     with pytest.raises(ValueError, match=told):
         min_confidence_threshold(confidence, wrong, everyone, alpha=alpha, delta=delta)

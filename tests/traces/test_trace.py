@@ -125,8 +125,8 @@ def test_the_mark_is_that_of_what_is_shown_within_the_budget(budget):
 
 def test_the_envelope_is_no_part_of_the_rendering():
     messages = [HumanMessage("Hi")]
-    labelled = Trace(id="x", messages=messages, labels=[Label("reward", 1.0)], metadata={"a": 1})
-    assert labelled.render() == Trace(messages=messages).render()
+    labeled = Trace(id="x", messages=messages, labels=[Label("reward", 1.0)], metadata={"a": 1})
+    assert labeled.render() == Trace(messages=messages).render()
 
 
 @pytest.mark.parametrize(

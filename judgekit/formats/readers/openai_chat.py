@@ -342,7 +342,7 @@ def _listed(name: str, parts: list[JsonValue]) -> JsonValue:
     if name == "executed_tools":  # Groq sends them again when they have a result
         return parts
     if name != "tool_calls" and not all("index" in piece for piece in pieces):
-        return _neighbours(pieces) if name in _OF_PARTS else parts
+        return _neighbors(pieces) if name in _OF_PARTS else parts
     groups: list[list[JsonObject]] = []
     latest: dict[str, list[JsonObject]] = {}
     for piece in pieces:
@@ -354,7 +354,7 @@ def _listed(name: str, parts: list[JsonValue]) -> JsonValue:
     return [_joined(group) for group in groups]
 
 
-def _neighbours(pieces: Iterable[JsonObject]) -> list[JsonValue]:
+def _neighbors(pieces: Iterable[JsonObject]) -> list[JsonValue]:
     """Join adjacent parts of text, up to a signature."""
     groups: list[list[JsonObject]] = []
     for piece in pieces:

@@ -59,8 +59,8 @@ async def explain_miss(replies: ReplySource, request: Request) -> str:
 class Cache:
     """A layer that answers from stored replies and stores new ones. Failed requests are not stored.
 
-    Equal requests under way share one request. Its waiters can be cancelled one by one; with the last one, the request
-    is cancelled too. Users of the same store, in this process or another, claim a request before they send it, and wait
+    Equal requests under way share one request. Its waiters can be canceled one by one; with the last one, the request
+    is canceled too. Users of the same store, in this process or another, claim a request before they send it, and wait
     for each other's replies. If another user is still faster, its reply is used. In the mode ``refresh``, each request
     is sent, and the new reply replaces an older one. Without ``store_text``, no text of the judge is stored; see
     `without_judge_text`.
@@ -163,13 +163,13 @@ class Cache:
                 self._renewal = None
         try:
             await self.replies.aclose()
-        finally:  # closing may be cancelled at the end of an event loop
+        finally:  # closing may be canceled at the end of an event loop
             await self.inner.aclose()
 
 
 @dataclass(eq=False)
 class _InFlight:
-    """A request under way and the waiters for its reply, of which the first that is not cancelled pays for it."""
+    """A request under way and the waiters for its reply, of which the first that is not canceled pays for it."""
 
     request: Request
     task: asyncio.Task[Reply] = field(init=False)
@@ -183,7 +183,7 @@ class _InFlight:
         self._waiting += 1
         try:
             await asyncio.wait((self.task,))
-        except asyncio.CancelledError:
+        except asyncio.CanceledError:
             if self._waiting == 1:
                 await self._cancel(self.task)
                 self._pay()
@@ -197,11 +197,11 @@ class _InFlight:
         return reply if request is self.request else _accepted(request, reply)
 
     async def _cancel(self, task: asyncio.Task[Reply]) -> None:
-        """Cancel the request, and wait until its cost is known, even if the wait itself is cancelled."""
+        """Cancel the request, and wait until its cost is known, even if the wait itself is canceled."""
         self.abandoned = True
         task.cancel()
         while not task.done():
-            with suppress(asyncio.CancelledError):
+            with suppress(asyncio.CanceledError):
                 await asyncio.wait((task,))
         if not task.cancelled():
             task.exception()  # marks the error as retrieved, since all waiters are gone

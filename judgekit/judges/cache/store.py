@@ -39,7 +39,7 @@ class ReplyStore(ReplySource, Protocol):
 
     The holder of the claim on a request sends it, and the others wait for its reply. A claim ends after `CLAIM_LEASE_SECONDS` seconds
     unless it is renewed. The first reply that is put stands: a holder that stalled until its claim ended, so that
-    another was faster, uses the other's reply. An operation that has begun is finished even if the caller is cancelled.
+    another was faster, uses the other's reply. An operation that has begun is finished even if the caller is canceled.
     """
 
     def peek(self, key: str, /) -> Reply | None:

@@ -153,7 +153,7 @@ class BudgetClient:
                 self._reserve_soon()
         try:
             await waiting.done
-        except asyncio.CancelledError:
+        except asyncio.CanceledError:
             if waiting.done.cancelled():
                 with suppress(RuntimeError):  # the budget is closed
                     self._thread.submit(self._release, waiting)  # after its reservation, if that is under way
@@ -302,7 +302,7 @@ class BudgetClient:
 
 
 def _first_in_line(line: deque[_Waiting]) -> list[_Waiting]:
-    """Take the first requests of one budget out of a line, without those that were cancelled."""
+    """Take the first requests of one budget out of a line, without those that were canceled."""
     batch: list[_Waiting] = []
     while line and len(batch) < _MOST_TOGETHER and (not batch or line[0].name == batch[0].name):
         waiting = line.popleft()

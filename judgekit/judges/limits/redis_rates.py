@@ -119,7 +119,7 @@ class RedisRates:
             StoreError: The server is away.
         """
         clock = get_running_loop().time
-        while self._times and self._times[0][0] < clock() - _BURST / _MICRO:  # of a request that was cancelled
+        while self._times and self._times[0][0] < clock() - _BURST / _MICRO:  # of a request that was canceled
             self._times.popleft()
         if not self._times:
             waits = await self._assign(judge, tokens)

@@ -195,7 +195,7 @@ class RedisServer:
             return _checked(pipeline.execute(raise_on_error=False))
 
     async def ask(self, command: Command) -> Any:
-        """Return the result of a command. Commands that wait are sent together, in order, even if callers are cancelled.
+        """Return the result of a command. Commands that wait are sent together, in order, even if callers are canceled.
 
         Raises:
             StoreError: The server is away, or refuses the command.
@@ -235,7 +235,7 @@ class RedisServer:
                 except _FAILED as error:
                     await asyncio.sleep(self._pause(error, began, attempt))
                     attempt += 1
-            except asyncio.CancelledError:  # the event loop ends: one more attempt, so that nothing is lost
+            except asyncio.CanceledError:  # the event loop ends: one more attempt, so that nothing is lost
                 self._is_away = True
             except Exception as error:  # noqa: BLE001 - it is raised where the result is awaited
                 return [error] * len(commands)

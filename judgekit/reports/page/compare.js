@@ -21,7 +21,7 @@ function compared(comparison) {
   });
   const heads = ["scorer", "A", "B", "difference", "interval", "p (Holm)", "pairs", "worse", "better", "left out", "detectable"];
   return section("What changed",
-    el("p", { class: "lead" }, `${comparison.head}. A difference above 0 means that B is better; it is coloured if p is below 0.05. Left out: pairs without a value in one run or both; detectable: the smallest difference that these pairs would likely have shown.`),
+    el("p", { class: "lead" }, `${comparison.head}. A difference above 0 means that B is better; it is colored if p is below 0.05. Left out: pairs without a value in one run or both; detectable: the smallest difference that these pairs would likely have shown.`),
     comparison.warnings.map((warning) => el("p", { class: "note" }, recorded(warning))),
     el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Differences by scorer" },
       el("table", { class: "lines differences" },

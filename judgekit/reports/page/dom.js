@@ -89,7 +89,7 @@ const chance = (p) => (p === null || p === undefined ? "–" : p < 0.001 ? "< 0.
 
 const SHAPES = { scored: "●", skipped: "○", failed: "✕", abstained: "◇", missing: "–" };
 
-/** Returns a status as a word and a shape, so that its colour adds no information. */
+/** Returns a status as a word and a shape, so that its color adds no information. */
 const badge = (status, text = status) =>
   el("span", { class: `badge ${status}` }, el("span", { "aria-hidden": "true" }, SHAPES[status]), " ", text);
 

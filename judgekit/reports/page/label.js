@@ -1,4 +1,4 @@
-// Labelling of one sample after another, by keyboard or mouse. The labels are downloaded as CSV.
+// Labeling of one sample after another, by keyboard or mouse. The labels are downloaded as CSV.
 
 const sheet = JSON.parse(document.getElementById("head").textContent);
 const SIZE = sheet.samples.length;
@@ -99,10 +99,10 @@ function draw(said = "") {
     el("div", { class: "sample-head" }, el("h1", { tabindex: -1 }, `Sample ${state.at + 1} of ${SIZE}`)),
     el("div", { class: "beside" }, material(content), panel())));
   const done = given();
-  document.getElementById("count").textContent = `${count(done)} of ${count(SIZE)} labelled`;
+  document.getElementById("count").textContent = `${count(done)} of ${count(SIZE)} labeled`;
   Object.assign(document.getElementById("progress"), { value: done, max: SIZE });
   document.body.classList.toggle("is-done", done === SIZE);
-  say(`${said} ${done === SIZE ? "All samples are labelled: download the labels." : ""}`.trim());
+  say(`${said} ${done === SIZE ? "All samples are labeled: download the labels." : ""}`.trim());
 }
 
 function material(content) {
@@ -126,7 +126,7 @@ function panel() {
       el("h2", { id: "question" }, visible(sheet.question)),
       sheet.choices.length ? buttons(value) : number(value),
       el("nav", { class: "steps", "aria-label": "Samples" }, step(-1, "previous", "k"), step(1, "next", "j"),
-        el("button", { type: "button", onclick: nextBlank }, "next unlabelled ", el("kbd", {}, "n")),
+        el("button", { type: "button", onclick: nextBlank }, "next unlabeled ", el("kbd", {}, "n")),
         el("button", { type: "button", disabled: !steps.length, onclick: undo }, "undo ", el("kbd", {}, "u")))),
     el("div", { class: "more-to-say" },
       isKept ? null : el("p", { class: "note" }, "This browser cannot store your labels: download them before you leave this page."),
@@ -207,7 +207,7 @@ function csv() {
 
 function openSaving() {
   const blank = SIZE - given();
-  document.getElementById("left-blank").textContent = blank ? `${plural(SIZE - blank, "sample")} of ${count(SIZE)} labelled; ${blank === 1 ? "the other stays" : `the other ${count(blank)} stay`} blank.` : `All ${plural(SIZE, "sample")} are labelled.`;
+  document.getElementById("left-blank").textContent = blank ? `${plural(SIZE - blank, "sample")} of ${count(SIZE)} labeled; ${blank === 1 ? "the other stays" : `the other ${count(blank)} stay`} blank.` : `All ${plural(SIZE, "sample")} are labeled.`;
   document.getElementById("annotator").value = state.annotator;
   document.getElementById("saving").showModal();
 }

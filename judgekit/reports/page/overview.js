@@ -14,7 +14,7 @@ function overview() {
     section(a ? "The two runs" : "The run", el("div", { class: "facts-beside" }, [a, b].filter(Boolean).map(facts))));
 }
 
-/** Returns a gate with its result, as a word and a shape, so that its colour adds no information. */
+/** Returns a gate with its result, as a word and a shape, so that its color adds no information. */
 function gateItem({ text, met, explanation, sample }) {
   const link = sample !== null && report.b.places.has(sample) ? el("a", { href: address(["sample", `${sample}`]) }, "show the sample") : null;
   return el("li", { class: met ? "gate" : "gate unmet" },

@@ -9,7 +9,7 @@ async function sampleView() {
   const { id, domain, labels } = entry(number);
   const search = filters.q?.trim() ? verbatim(filters.q.trim(), "gi") : null;
   const marks = search ? [{ pattern: search, kind: "hit" }] : [];
-  const beside = neighbours(number, filters, scorer);
+  const beside = neighbors(number, filters, scorer);
   const view = el("article", { class: `sample${report.a ? " of-runs" : ""}` },
     el("div", { class: "sample-head" },
       el("h1", { tabindex: -1 }, el("span", { class: "place" }, `#${key} `), recorded(id || "(no id)")),
@@ -28,8 +28,8 @@ async function sampleView() {
 }
 
 /** Returns links to the previous and the next sample that passes the filters. */
-function neighbours(number, filters, scorer) {
-  const made = el("nav", { class: "neighbours", "aria-label": "Samples of the list" });
+function neighbors(number, filters, scorer) {
+  const made = el("nav", { class: "neighbors", "aria-label": "Samples of the list" });
   const draw = () => {
     const at = found.numbers.indexOf(number);
     const to = (by) => {

@@ -93,7 +93,7 @@ def test_a_session_is_read_whole():
     ],
     ids=["events", "camelCase", "old", "list"],
 )  # fmt: skip
-def test_other_layouts_are_recognised(document):
+def test_other_layouts_are_recognized(document):
     assert detect(document).name == "adk"
     for record in READER.records(document):
         assert READER.sample(record, 0).trace.messages[0].role == "user"
@@ -195,7 +195,7 @@ def test_an_error_says_where_and_what_was_found(record, problem):
 
 
 @pytest.mark.parametrize("other", [{"events": []}, {"events": [{"type": "x"}]}, [{"author": "Ann"}], [], {}, "x", None])
-def test_records_of_other_formats_are_not_recognised(other):
+def test_records_of_other_formats_are_not_recognized(other):
     assert not READER.recognizes(other)
 
 

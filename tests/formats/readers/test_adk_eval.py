@@ -209,7 +209,7 @@ def test_an_error_says_where_and_what_was_found(document, problem):
 @pytest.mark.parametrize(
     "other", [{"query": "x", "reference": "y"}, {"conversation": []}, [{"data": []}], "x", [], {}, None]
 )
-def test_records_of_other_formats_are_not_recognised(other):
+def test_records_of_other_formats_are_not_recognized(other):
     assert not READER.recognizes(other)
 
 

@@ -201,7 +201,7 @@ def test_trajectories_of_one_name_stay_apart():
 @pytest.mark.parametrize(
     "document", [None, 5, {}, [], [[]], {"schema_version": 1}, {"a": {"steps": []}}, {"steps": [USER]}]
 )
-def test_nothing_else_is_recognised(document):
+def test_nothing_else_is_recognized(document):
     assert not READER.recognizes(document)
 
 

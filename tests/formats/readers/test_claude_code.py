@@ -376,7 +376,7 @@ EXPORT = {
 
 
 @pytest.mark.parametrize("document", [EXPORT, [EXPORT], STREAM, STREAM[1], [5, *STREAM], user("u", None, "x")])
-def test_its_rows_and_exports_are_recognised(document):
+def test_its_rows_and_exports_are_recognized(document):
     assert detect(document).name == "claude-code"
 
 

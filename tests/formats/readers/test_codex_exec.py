@@ -248,7 +248,7 @@ def test_a_stream_that_cannot_be_read_says_why(rows, problem):
 
 
 @pytest.mark.parametrize("value", [STARTED, STREAM, ENDED, STREAM[2:]])
-def test_events_are_recognised(value):
+def test_events_are_recognized(value):
     assert detect(value).name == "codex-exec"
 
 

@@ -534,7 +534,7 @@ def test_an_error_among_the_chunks_of_a_stream_is_told():
         None,
     ],
 )
-def test_records_of_other_formats_are_not_recognised(other):
+def test_records_of_other_formats_are_not_recognized(other):
     assert not READER.recognizes(other)
 
 

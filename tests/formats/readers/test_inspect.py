@@ -352,7 +352,7 @@ def test_the_first_of_several_epochs_says_so():
         {"messages": [ASKED, REPLY]},
     ],
 )
-def test_logs_members_of_archives_samples_and_messages_are_recognised(document):
+def test_logs_members_of_archives_samples_and_messages_are_recognized(document):
     assert READER.recognizes(document)
     [record] = READER.records(document)
     assert READER.sample(record, 0).trace.messages

@@ -279,7 +279,7 @@ def test_a_content_that_is_null_is_empty():
         ([{"messages": [HI]}, {"messages": [HI]}], 2),
     ],
 )
-def test_lists_and_states_are_recognised(document, conversations):
+def test_lists_and_states_are_recognized(document, conversations):
     assert READER.recognizes(document)
     records = READER.records(document)
     assert len([READER.sample(record, index) for index, record in enumerate(records)]) == conversations

@@ -336,7 +336,7 @@ def test_a_definition_is_refused_with_what_helps(exports, tmp_path):
         ({"item": {"a": 1}, "reference": "b", "group": "g"}, "openai-evals"),
     ],
 )
-def test_neighbours_are_told_apart(record, name):
+def test_neighbors_are_told_apart(record, name):
     assert detect(record).name == name
 
 

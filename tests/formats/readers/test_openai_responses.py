@@ -69,7 +69,7 @@ def sample(record: object):
 
 
 @pytest.mark.parametrize("document", SHAPES.values(), ids=SHAPES)
-def test_each_shape_is_recognised_and_read_without_a_loss(document, forgotten):
+def test_each_shape_is_recognized_and_read_without_a_loss(document, forgotten):
     assert detect(document).name == "openai-responses"
     for record in READER.records(document):
         assert sample(record).trace.messages
@@ -94,7 +94,7 @@ def test_each_shape_is_recognised_and_read_without_a_loss(document, forgotten):
         {"messages": [{"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "f", "input": {}}]}]},
     ],
 )
-def test_what_others_write_is_not_recognised(document):
+def test_what_others_write_is_not_recognized(document):
     assert not READER.recognizes(document)
     assert not STREAM.recognizes(document)
 

@@ -386,7 +386,7 @@ def test_traces_in_which_agents_are_only_made_are_left_out() -> None:
         {"trace_id": "t", "span_id": "s", "attributes": {"openinference.span.kind": "LLM", "gen_ai.system": "x"}},
     ],
 )
-def test_other_formats_are_not_recognised(value: JsonValue) -> None:
+def test_other_formats_are_not_recognized(value: JsonValue) -> None:
     assert not READER.recognizes(value)
 
 

@@ -132,7 +132,7 @@ ERRORS: dict[str, JsonValue] = {
 }
 
 
-def recognising(value: JsonValue) -> list[str]:
+def recognizing(value: JsonValue) -> list[str]:
     return [name for name, reader in READERS.items() if name not in FALLBACKS and reader.recognizes(value)]
 
 
@@ -154,14 +154,14 @@ def records(api: str) -> Iterator[tuple[str, JsonValue, str]]:
 
 
 @pytest.mark.parametrize("api", REQUESTS)
-def test_a_record_is_recognised_by_the_reader_of_its_api_alone(api):
+def test_a_record_is_recognized_by_the_reader_of_its_api_alone(api):
     for description, record, reader in records(api):
-        assert recognising(record) == ([reader] if reader not in ("openai-chat", "") else []), description
+        assert recognizing(record) == ([reader] if reader not in ("openai-chat", "") else []), description
         assert READERS["openai-chat"].recognizes(record) or reader != "openai-chat", description
 
 
 def test_the_messages_of_a_strands_session_are_no_messages_of_converse():
-    assert recognising([{"message": BLOCK, "message_id": 0, "created_at": "2026-01-02T03:04:05Z"}]) == ["strands"]
+    assert recognizing([{"message": BLOCK, "message_id": 0, "created_at": "2026-01-02T03:04:05Z"}]) == ["strands"]
 
 
 def test_streamed_events_of_converse_are_told():
@@ -192,7 +192,7 @@ def test_a_pair_of_two_apis_is_not_read_as_if_it_were_of_one(api):
     others = RESPONSES.keys() - {api}
     for request, other in itertools.product(REQUESTS[api], others):
         pair = {"request": request, "response": RESPONSES[other][0]}
-        assert set(recognising(pair)) <= {other}
+        assert set(recognizing(pair)) <= {other}
         try:
             reader = detect(pair)
             [record] = reader.records(pair)

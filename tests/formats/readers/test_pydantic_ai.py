@@ -217,7 +217,7 @@ def test_arguments_of_any_form_are_kept(args):
         ([request(instructions="x"), response(CALL)], 1),
     ],
 )
-def test_conversations_are_recognised_alone_and_in_rows(document, conversations):
+def test_conversations_are_recognized_alone_and_in_rows(document, conversations):
     assert READER.recognizes(document)
     records = READER.records(document)
     assert len([READER.sample(record, index) for index, record in enumerate(records)]) == conversations

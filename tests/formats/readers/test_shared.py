@@ -51,7 +51,7 @@ def files(shared_data):
     return {name: path for name, path in found.items() if not re.search(r"LICENSE|\.md$|^tooltalk/", name)}
 
 
-def test_every_file_is_recognised_and_read(files):
+def test_every_file_is_recognized_and_read(files):
     refused = {}
     for name, path in files.items():
         try:

@@ -121,7 +121,7 @@ def test_a_trajectory_of_mini_swe_agent_is_read():
         [FILE, MINI],
     ],
 )
-def test_parts_of_a_file_and_lists_are_recognised(document):
+def test_parts_of_a_file_and_lists_are_recognized(document):
     assert detect(document).name == "swe-agent"
     assert all(READER.sample(record, 0).trace.messages for record in READER.records(document))
 
@@ -151,7 +151,7 @@ def test_an_error_says_where_and_what_was_found(record, found):
     "other",
     [{"history": [{"role": "user", "content": "x"}]}, {"history": []}, {"messages": []}, {"trajectory": []}, [], None],
 )
-def test_records_of_other_formats_are_not_recognised(other):
+def test_records_of_other_formats_are_not_recognized(other):
     assert not READER.recognizes(other)
 
 

@@ -159,7 +159,7 @@ def test_a_simulation_becomes_a_sample():
     [(None, "0"), ({"task_id": "4", "trial": 2}, "4#2"), ({"task_id": "4"}, "4"), ({"id": "s"}, "s")],
 )
 @pytest.mark.parametrize("first", [0, 2], ids=["numbered", "requested"])
-def test_simulations_and_their_messages_alone_are_recognised(tmp_path, forgotten, about, identity, first):
+def test_simulations_and_their_messages_alone_are_recognized(tmp_path, forgotten, about, identity, first):
     messages = FILE["simulations"][0]["messages"][first:]
     document = messages if about is None else {**about, "messages": messages}
     path = tmp_path / "a.json"

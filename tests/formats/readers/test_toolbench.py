@@ -134,7 +134,7 @@ def test_an_error_says_where_and_what_was_found(record, found):
 
 
 @pytest.mark.parametrize("other", [{"answer_generation": "x"}, {"tree": {}, "win": True}, [], "x", None])
-def test_records_of_other_formats_are_not_recognised(other):
+def test_records_of_other_formats_are_not_recognized(other):
     assert not READER.recognizes(other)
 
 

@@ -350,7 +350,7 @@ def test_a_call_that_was_still_being_written_was_not_made():
     ],
     ids=["a row", "rows", "lists"],
 )
-def test_each_shape_is_recognised(document, identities):
+def test_each_shape_is_recognized(document, identities):
     assert detect(document).name == "vercel"
     samples = [READER.sample(record, index) for index, record in enumerate(READER.records(document))]
     assert [sample.id for sample in samples] == identities
@@ -371,7 +371,7 @@ def test_each_shape_is_recognised(document, identities):
         [{"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "f", "input": {}}]}],
     ],
 )
-def test_what_others_write_is_not_recognised(document):
+def test_what_others_write_is_not_recognized(document):
     assert not READER.recognizes(document)
 
 

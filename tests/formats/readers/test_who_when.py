@@ -102,7 +102,7 @@ def test_messages_whose_role_is_one_of_a_chat_are_read_as_such():
 
 
 @pytest.mark.parametrize("value", [GENERATED, CRAFTED, [CRAFTED], {"question_ID": "a", "history": CRAFTED["history"]}])
-def test_its_files_are_recognised(value):
+def test_its_files_are_recognized(value):
     assert detect(value).name == "who-when"
 
 

@@ -209,13 +209,13 @@ def test_different_questions_at_once_do_not_wait_for_each_other(stub, shared, qu
     asyncio.run(ask())
 
 
-@pytest.mark.parametrize("cancelled", [0, 1, 4])
-def test_a_waiter_that_is_cancelled_leaves_the_others_their_reply(stub, shared, question, cancelled):
+@pytest.mark.parametrize("canceled", [0, 1, 4])
+def test_a_waiter_that_is_canceled_leaves_the_others_their_reply(stub, shared, question, canceled):
     asked = gated(stub)
 
     async def ask():
         tasks = await started(Cache(asked, shared, "read_write"), [question() for _ in range(5)])
-        tasks.pop(cancelled).cancel()
+        tasks.pop(canceled).cancel()
         await asyncio.sleep(0)
         asked.gate.set()
         return await asyncio.gather(*tasks)
@@ -225,7 +225,7 @@ def test_a_waiter_that_is_cancelled_leaves_the_others_their_reply(stub, shared, 
 
 
 class Paying:
-    """Answers when its gate is opened, as a provider that is paid, also for a request that is cancelled."""
+    """Answers when its gate is opened, as a provider that is paid, also for a request that is canceled."""
 
     def __init__(self, line: Reply | Exception = REPLY) -> None:
         self.gate = asyncio.Event()
@@ -234,7 +234,7 @@ class Paying:
 
     async def complete(self, request):
         self.requests += 1
-        error: str | None = "CancelledError"
+        error: str | None = "CanceledError"
         try:
             await self.gate.wait()
             error = type(self._line).__name__ if isinstance(self._line, Exception) else None
@@ -254,8 +254,8 @@ def paid(calls):
 
 @pytest.mark.parametrize("mode", ["read_write", "refresh"])
 @pytest.mark.parametrize("line", [REPLY, OverloadError("busy")], ids=["reply", "error"])
-@pytest.mark.parametrize("cancelled", [[0], [1], [0, 1], [0, 2], [1, 2]])
-def test_a_shared_request_is_paid_once_by_the_first_that_stays(shared, question, cancelled, line, mode):
+@pytest.mark.parametrize("canceled", [[0], [1], [0, 1], [0, 2], [1, 2]])
+def test_a_shared_request_is_paid_once_by_the_first_that_stays(shared, question, canceled, line, mode):
     async def ask():
         asked = Paying(line)
         ledgers: list[list[JudgeCall]] = []
@@ -268,7 +268,7 @@ def test_a_shared_request_is_paid_once_by_the_first_that_stays(shared, question,
         cache = Cache(asked, shared, mode)
         tasks = [asyncio.create_task(one()) for _ in range(3)]
         await claimed(cache)
-        for place in cancelled:
+        for place in canceled:
             tasks[place].cancel()
         await asyncio.sleep(0)
         assert [paid(calls) for calls in ledgers] == [[], [], []]
@@ -278,8 +278,8 @@ def test_a_shared_request_is_paid_once_by_the_first_that_stays(shared, question,
         return ends, ledgers
 
     ends, ledgers = asyncio.run(ask())
-    staying = [place for place in range(3) if place not in cancelled]
-    assert [isinstance(end, asyncio.CancelledError) for end in ends] == [place in cancelled for place in range(3)]
+    staying = [place for place in range(3) if place not in canceled]
+    assert [isinstance(end, asyncio.CanceledError) for end in ends] == [place in canceled for place in range(3)]
     assert [ends[place] for place in staying] == [line] * len(staying)
     error = None if line is REPLY else "OverloadError"
     assert [paid(calls) for calls in ledgers] == [[error] if place == staying[0] else [] for place in range(3)]
@@ -301,7 +301,7 @@ def test_one_who_stays_and_accepts_less_has_paid_all_the_same(shared, question):
 
 
 @pytest.mark.parametrize("times", [1, 3])
-def test_a_request_whose_waiters_are_all_cancelled_is_cancelled_and_the_last_one_knows_its_cost(
+def test_a_request_whose_waiters_are_all_canceled_is_canceled_and_the_last_one_knows_its_cost(
     shared, question, times
 ):
     async def ask():
@@ -316,17 +316,17 @@ def test_a_request_whose_waiters_are_all_cancelled_is_cancelled_and_the_last_one
                 await asyncio.sleep(0)
             again = asyncio.create_task(cache.complete(question()))
             ends = await asyncio.gather(*tasks, return_exceptions=True)
-            assert [type(end) for end in ends] == [asyncio.CancelledError] * 3
-            assert paid(calls) == ["CancelledError"]
+            assert [type(end) for end in ends] == [asyncio.CanceledError] * 3
+            assert paid(calls) == ["CanceledError"]
             asked.gate.set()
             assert await again == REPLY  # whoever asks after them asks anew
-        assert (asked.requests, paid(calls)) == (2, ["CancelledError", None])
+        assert (asked.requests, paid(calls)) == (2, ["CanceledError", None])
 
     asyncio.run(ask())
     gc.collect()  # an exception that nobody saw is reported when its task is forgotten
 
 
-def test_waiters_that_are_cancelled_as_the_reply_comes_pay_for_it_once(kept, shared, question):
+def test_waiters_that_are_canceled_as_the_reply_comes_pay_for_it_once(kept, shared, question):
     async def ask():
         asked = Paying()
         cache = Cache(asked, shared, "read_write")
@@ -462,21 +462,21 @@ def test_what_another_failed_to_get_is_asked_again_at_once(two_caches, question,
     assert claims(path) == {}
 
 
-def test_a_request_that_is_cancelled_is_left_to_others(two_caches, question, path):
+def test_a_request_that_is_canceled_is_left_to_others(two_caches, question, path):
     asked, one, other = two_caches
 
-    async def cancelled():
+    async def canceled():
         await started(one, [question()])
         assert claims(path).keys() == {question().key}
 
-    asyncio.run(cancelled())
+    asyncio.run(canceled())
     one.replies._thread.submit(int).result()
     assert claims(path) == {}
     asked.gate.set()
     assert asyncio.run(other.complete(question())) == REPLY
 
 
-def test_a_waiter_that_is_cancelled_leaves_the_claim_of_another_alone(two_caches, question, path):
+def test_a_waiter_that_is_canceled_leaves_the_claim_of_another_alone(two_caches, question, path):
     _, one, other = two_caches
 
     async def ask():
@@ -645,7 +645,7 @@ def test_closing_ends_what_is_under_way_and_gives_its_claims_back(stub, path, qu
         assert cache._renewal is None
         return await asyncio.gather(*tasks, return_exceptions=True)
 
-    assert [type(end) for end in asyncio.run(close())] == [asyncio.CancelledError] * 3
+    assert [type(end) for end in asyncio.run(close())] == [asyncio.CanceledError] * 3
     assert asked.under_way == 0
     assert asked.closed == 1
     assert [one for one in caplog.records if one.levelno >= logging.WARNING] == []
@@ -719,7 +719,7 @@ def test_a_slow_sync_function_beside_a_judge_takes_nothing_of_its_deadline(serve
     assert longest < 0.6
 
 
-def test_closing_that_is_cancelled_closes_what_is_inside(stub, shared):
+def test_closing_that_is_canceled_closes_what_is_inside(stub, shared):
     inner = stub()
 
     async def close():

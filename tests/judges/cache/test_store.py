@@ -165,7 +165,7 @@ class TestStore:
 
         two(test)
 
-    def test_what_is_begun_is_finished_where_the_caller_is_cancelled(self, two, question):
+    def test_what_is_begun_is_finished_where_the_caller_is_canceled(self, two, question):
         async def test(one, other):
             tasks = [asyncio.create_task(one.put(question(repeat=repeat), REPLY)) for repeat in range(20)]
             await asyncio.sleep(0)
@@ -233,7 +233,7 @@ def test_closing_waits_for_what_is_being_written(path, question):
     kept.close()
 
 
-def test_closing_that_is_cancelled_closes_all_the_same(path, question):
+def test_closing_that_is_canceled_closes_all_the_same(path, question):
     async def ask():
         store = await locked(path)
         put = asyncio.create_task(store.put(question(), REPLY))

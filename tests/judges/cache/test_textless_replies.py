@@ -16,7 +16,7 @@ from judgekit.judges.schema import strict_schema
 from judgekit.traces.message import Usage
 
 
-class Colour(Enum):
+class Color(Enum):
     RED = "red"
 
 
@@ -35,7 +35,7 @@ class Opinion(BaseModel):
     reason: str
     steps: list[Step]
     words: list[str]
-    colour: Colour
+    color: Color
     grade: Grade
     share: float = Field(ge=0, le=1)
     sure: bool
@@ -48,7 +48,7 @@ SAID = {
     "reason": "Mr Smith said so.",
     "steps": [{"quote": "Smith", "message": 3, "topic": None, "outcome": "refused"}],
     "words": ["Smith", ""],
-    "colour": "red",
+    "color": "red",
     "grade": 1,
     "share": 0.5,
     "sure": True,

@@ -321,7 +321,7 @@ def test_no_attempt_and_no_longer_reply_is_asked_for_that_would_pass_the_limit(s
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["one under way", "one that waits"])
-def test_a_cancelled_request_sets_nothing_aside_any_more(stub, thousand, which):
+def test_a_canceled_request_sets_nothing_aside_any_more(stub, thousand, which):
     asked = stub([Reply(text="", usage=Usage(input_tokens=10, output_tokens=1), cost_usd=0.0)])
     held = budget(asked, tokens=2_000)
 
@@ -522,7 +522,7 @@ def test_what_is_settled_is_recorded_when_the_budget_is_closed(stub, thousand):
     assert SQLiteSpending(Path("budgets.sqlite")).amount("named team") == (1, 11, 0.0)
 
 
-def test_requests_that_are_cancelled_while_they_reserve_are_released(stub, thousand):
+def test_requests_that_are_canceled_while_they_reserve_are_released(stub, thousand):
     spending, asked = Counted(), stub()
     held = budget(asked, own=spending, requests=3)
 
@@ -595,8 +595,8 @@ def test_requests_that_reserve_together_fail_even_if_their_error_cannot_be_copie
     assert [type(end) for end in asyncio.run(ask())] == [CodeError] * 2
 
 
-@pytest.mark.parametrize("cancelled", [0, 1])
-def test_requests_that_wait_fail_when_the_budget_is_closed_and_so_do_later_ones(stub, question, cancelled):
+@pytest.mark.parametrize("canceled", [0, 1])
+def test_requests_that_wait_fail_when_the_budget_is_closed_and_so_do_later_ones(stub, question, canceled):
     asked = stub()
     held, first = budget(asked, name="team", requests=1), question(params={"max_tokens": 900})
     wrong = []
@@ -609,7 +609,7 @@ def test_requests_that_wait_fail_when_the_budget_is_closed_and_so_do_later_ones(
         held._pause = 60  # no retry ends their waiting
         waiting = [asyncio.create_task(held.complete(one)) for one in (first, first, first.with_doubled_limit())]
         await until(lambda: held._retry)
-        for one in waiting[:cancelled]:
+        for one in waiting[:canceled]:
             one.cancel()
         await held.aclose()
         waiting.append(asyncio.create_task(held.complete(first)))
@@ -619,12 +619,12 @@ def test_requests_that_wait_fail_when_the_budget_is_closed_and_so_do_later_ones(
         await sent
         return [type(end) for end in ends]
 
-    assert asyncio.run(ask()) == [asyncio.CancelledError] * cancelled + [RuntimeError] * (4 - cancelled)
+    assert asyncio.run(ask()) == [asyncio.CanceledError] * canceled + [RuntimeError] * (4 - canceled)
     assert wrong == []
     assert len(asked.requests) == 1
 
 
-def test_a_request_that_waits_when_the_budget_is_closed_can_be_cancelled(stub, question):
+def test_a_request_that_waits_when_the_budget_is_closed_can_be_canceled(stub, question):
     asked = stub()
     held = budget(asked, requests=1)
 
@@ -651,11 +651,11 @@ def test_closing_closes_what_is_inside(stub):
 @dataclass
 class Fate:
     """What becomes of a request: how long its reply takes, what share of the expected tokens it uses or which error
-    there is, and whether and when it is cancelled. Times are turns of the event loop."""
+    there is, and whether and when it is canceled. Times are turns of the event loop."""
 
     turns: int
     end: float | JudgeError | None
-    cancelled_after: int | None
+    canceled_after: int | None
 
 
 FATES = st.builds(
@@ -703,8 +703,8 @@ def test_no_limit_is_ever_passed_and_nothing_stays_set_aside(question, fates, li
 
     async def ask(repeat, fate):
         task = asyncio.create_task(held.complete(question(repeat=repeat, params={"max_tokens": 500})))
-        if fate.cancelled_after is not None:
-            for _ in range(fate.cancelled_after):
+        if fate.canceled_after is not None:
+            for _ in range(fate.canceled_after):
                 await asyncio.sleep(0)
             task.cancel()
         await asyncio.wait((task,))

@@ -118,8 +118,8 @@ def test_those_that_wait_go_in_the_order_in_which_they_came(question):
     assert asked.times == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
 
 
-@pytest.mark.parametrize("cancelled", [0, 1, 2], ids=["one under way", "the first in line", "the last in line"])
-def test_a_cancelled_request_gives_its_turn_back(stub, question, cancelled):
+@pytest.mark.parametrize("canceled", [0, 1, 2], ids=["one under way", "the first in line", "the last in line"])
+def test_a_canceled_request_gives_its_turn_back(stub, question, canceled):
     asked = stub([REPLY])
 
     async def ask_and_cancel():
@@ -127,7 +127,7 @@ def test_a_cancelled_request_gives_its_turn_back(stub, question, cancelled):
         limited = RateLimit(asked, account(1))
         tasks = [asyncio.create_task(limited.complete(question())) for _ in range(3)]
         await asyncio.sleep(0)
-        tasks.pop(cancelled).cancel()
+        tasks.pop(canceled).cancel()
         await asyncio.sleep(0)
         asked.gate.set()
         return await asyncio.wait_for(asyncio.gather(*tasks), 1)
@@ -144,7 +144,7 @@ def test_a_cancelled_request_gives_its_turn_back(stub, question, cancelled):
         st.integers(0, 19), st.sampled_from([OverloadError("busy"), RateLimitError("b", retry_after=1)])
     ),
 )
-def test_whenever_requests_are_cancelled_no_turn_is_lost(question, most, paced, cancels, ends):
+def test_whenever_requests_are_canceled_no_turn_is_lost(question, most, paced, cancels, ends):
     asked = Slow(1, ends)
     limited = RateLimit(asked, account(most, requests=120 if paced else None))
 
@@ -254,7 +254,7 @@ def test_a_request_that_takes_more_than_a_minutes_tokens_goes_all_the_same(quest
     assert asked.times == pytest.approx([0, 120, 240], rel=0.01)
 
 
-def test_a_request_that_is_cancelled_while_it_waits_takes_nothing(question):
+def test_a_request_that_is_canceled_while_it_waits_takes_nothing(question):
     asked = Slow()
 
     async def ask_and_cancel():

@@ -110,7 +110,7 @@ def test_a_time_that_was_assigned_is_used_by_the_next_in_line(machine):
     async def test():
         one, other = machine(60, 6_000), machine(60, 6_000)
         await one.take(100)
-        wait = await one.rates.take("judge", [100])  # it is cancelled while it waits
+        wait = await one.rates.take("judge", [100])  # it is canceled while it waits
         assert 0 < await one.rates.take("judge", [50]) <= wait
         one.rates._times[0] = one.rates._times[0][0] - wait, 100
         assert await one.rates.take("judge", [50]) == 0

@@ -92,7 +92,7 @@ class Verdict(BaseModel):
 SAMPLES = [Sample.of([HumanMessage(f"Hi {number}"), AIMessage("Hello")], id=str(number)) for number in range(3)]
 NAME = "litellm 9.8.7"
 EXACT = {"openai", "anthropic", "gemini", "mistral", "groq"}
-"""Providers without discounts that are not modelled."""
+"""Providers without discounts that are not modeled."""
 
 
 @pytest.fixture

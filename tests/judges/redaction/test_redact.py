@@ -196,7 +196,7 @@ WRAPPINGS = {
     "escaped solidus": lambda text: json.dumps({"at": f"/{text}/"}).replace("/", r"\/"),
     "percent-encoded": lambda text: f"?to=%20{quote(text, safe='')}%0A",
     "percent-encoded twice": lambda text: quote(quote(f" {text} ", safe=""), safe=""),
-    "a percent-encoded neighbour": lambda text: f"%20{text}%20",
+    "a percent-encoded neighbor": lambda text: f"%20{text}%20",
     "HTML": lambda text: f"<p>{''.join(f'&#{ord(one)};' for one in text)}</p>",
     "HTML in JSON": lambda text: as_json(text.replace("@", "&commat;").replace("+", "&#x2B;")),
     "fullwidth": fullwidth,

@@ -113,7 +113,7 @@ def one_added(sample: Sample) -> Iterator[Sample]:
 
 
 def two_swapped(sample: Sample) -> Iterator[Sample]:
-    """Calls of neighbouring messages."""
+    """Calls of neighboring messages."""
     for one, other in pairwise(places(sample)):
         if one[0] != other[0]:
             yield instead(sample, (one, [call_at(sample, other)]), (other, [call_at(sample, one)]))
