@@ -227,7 +227,7 @@ USED = Usage(input_tokens=100, output_tokens=10)
         ({"error": "RateLimitError"}, 0, 0.0),
         ({"error": "UnreachableError"}, 0, 0.0),
         ({"error": "LostError"}, None, None),
-        ({"error": "CanceledError"}, None, None),
+        ({"error": "CancelledError"}, None, None),
         ({"usage": USED, "cost_usd": 0.5, "error": "RefusalError"}, 110, 0.5),
     ],
     ids=[

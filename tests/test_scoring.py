@@ -290,7 +290,7 @@ def test_a_failed_score_can_be_written_whatever_the_message_was(message):
     assert Score.model_validate_json(found.model_dump_json()) == found
 
 
-@pytest.mark.parametrize("error", [asyncio.CanceledError, KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("error", [asyncio.CancelledError, KeyboardInterrupt, SystemExit])
 def test_what_ends_the_work_is_no_failed_score(error):
     """A canceled score is not a failed one: it passes through."""
 
@@ -410,7 +410,7 @@ def test_ctrl_c_under_a_running_loop_stops_the_work_and_gets_through():
         os.kill(os.getpid(), signal.SIGINT)
         try:
             await asyncio.sleep(30)
-        except asyncio.CanceledError:
+        except asyncio.CancelledError:
             seen.append("stopped")
             raise
 

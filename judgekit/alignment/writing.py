@@ -244,7 +244,9 @@ class CandidateWriter:
 
     def _with_examples(self, kind: str, rules: str, examples: Sequence[str]) -> Candidate:
         if len(examples) < _FEWEST_EXAMPLES:
-            reason = "fewer than two labeled recordings are short enough, and share no phrase with those that choose or test"
+            reason = (
+                "fewer than two labeled recordings are short enough, and share no phrase with those that choose or test"
+            )
             return Candidate(kind, refusal_reason=reason)
         heading = "Examples of how people decide, recorded elsewhere:"
         block = "\n".join((heading, _MARK, *examples))

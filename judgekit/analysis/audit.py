@@ -327,9 +327,7 @@ class _Auditing:
         if better is not None:
             n = len(self.pairs.samples)
             why = (
-                "gives no corrected mean"
-                if n >= better.sample_count
-                else f"has only {count_text(n, 'labeled sample')}"
+                "gives no corrected mean" if n >= better.sample_count else f"has only {count_text(n, 'labeled sample')}"
             )
             yield (
                 f"the audit record of run {better.run}, n={better.sample_count:,}, is kept, because this audit {why}; to replace it, delete "

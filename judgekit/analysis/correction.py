@@ -134,9 +134,7 @@ def rogan_gladen(rows: Sequence[Row], population: Population, errors: JudgeError
 
 def too_few_labels(n: int, minimum: int, samples_text: str = "") -> str:
     """Return a sentence that too few labeled samples support no mean; ``samples_text`` says which samples count."""
-    return (
-        f"only {count_text(n, 'labeled sample')}{samples_text and f' {samples_text}'}; at least {minimum} are needed"
-    )
+    return f"only {count_text(n, 'labeled sample')}{samples_text and f' {samples_text}'}; at least {minimum} are needed"
 
 
 def independent_share(

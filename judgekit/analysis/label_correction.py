@@ -24,9 +24,7 @@ def label_correction(matched: MatchedLabels, rows: Sequence[Row]) -> Correction:
 
     samples, drawn = matched.samples, matched.selection
     if not any(sample.values for sample in samples):
-        return Correction(
-            unavailable_reason="according to people, the question applies to none of the labeled samples"
-        )
+        return Correction(unavailable_reason="according to people, the question applies to none of the labeled samples")
     if drawn == "all" and all(sample.applicable_share in (0, 1) for sample in samples):
         applying = [(sample.mean, sample.row.group) for sample in samples if sample.mean is not None]
         mean = Estimate.mean([value for value, _ in applying], [group for _, group in applying])

@@ -94,9 +94,7 @@ def align(
     given = deduplicate(one for path in labels for one in read_labels(path))
     aligning = prepare(
         built,
-        Run(
-            runs, _labeled_run(runs, built.name, given) if run is None else runs.record(options.parse_run_number(run))
-        ),
+        Run(runs, _labeled_run(runs, built.name, given) if run is None else runs.record(options.parse_run_number(run))),
         given,
         writer=None if writer is None else settings.judge(writer),
         design=design,

@@ -82,7 +82,7 @@ class InterruptHandler:
                 loop.add_signal_handler(number, stop, number)
         try:
             await task
-        except asyncio.CanceledError:
+        except asyncio.CancelledError:
             if self.signal is None:
                 raise
         finally:

@@ -214,7 +214,7 @@ class Session:
         self._write_end(stopped)
 
     def _write_end(self, stopped: BaseException | None) -> None:
-        if isinstance(stopped, KeyboardInterrupt | asyncio.CanceledError):
+        if isinstance(stopped, KeyboardInterrupt | asyncio.CancelledError):
             why = "interrupted"
         else:
             why = "" if stopped is None else str(stopped) or type(stopped).__name__

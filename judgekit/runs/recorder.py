@@ -288,7 +288,7 @@ async def _uncanceled(work: Coroutine[object, object, None]) -> None:
     while not task.done():
         try:
             await asyncio.wait((task,))
-        except asyncio.CanceledError as error:
+        except asyncio.CancelledError as error:
             canceled = error
     task.result()
     if canceled is not None:

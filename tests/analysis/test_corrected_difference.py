@@ -107,9 +107,7 @@ def test_labels_of_one_run_give_the_tipping_point_and_the_labels_needed(runs):
     found = one.correction
     assert (found.a, found.b, found.difference, found.interval) == (None, None, None, None)
     assert found.unavailable_reason == "there are no human labels of B, where the judge may err differently than on A"
-    trusted = corrected_difference(
-        LabeledTasks(values(a), known(truth_a, labels)), LabeledTasks(values(b), values(b))
-    )
+    trusted = corrected_difference(LabeledTasks(values(a), known(truth_a, labels)), LabeledTasks(values(b), values(b)))
     tipping, needed = found.notes
     assert tipping.startswith(
         f"tipping point: people would find no difference if the judge overrates B by {trusted.b - trusted.a:.3f} on "

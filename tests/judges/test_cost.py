@@ -183,7 +183,7 @@ def test_a_run_paid_what_its_judges_server_was_asked_for(server, seed):
         summary = Run(store, record).summary
         requests = sum(line.requests for line in summary)
         # What is canceled, by an error that ends the run too, may not have left yet; it counts all the same.
-        canceled = sum(call.error == "CanceledError" for call in calls(store, record))
+        canceled = sum(call.error == "CancelledError" for call in calls(store, record))
         left += canceled - before
         before = canceled
         assert len(server.requests) <= requests <= len(server.requests) + left

@@ -113,7 +113,7 @@ def test_a_request_that_is_canceled_is_written_down_at_an_unknown_cost(stub, que
 
     with ledger() as calls:
         asyncio.run(ask_and_cancel())
-    assert without_time(calls) == [CALL.model_copy(update={"error": "CanceledError"})]
+    assert without_time(calls) == [CALL.model_copy(update={"error": "CancelledError"})]
 
 
 # The steps
@@ -302,7 +302,7 @@ def test_when_the_one_that_went_ahead_is_gone_the_others_go(stub, question, end)
             first.cancel()
         asked.gate.set()
         async with asyncio.timeout(0.5):  # of the second that they would wait for a slow one
-            with suppress(JudgeError, asyncio.CanceledError):
+            with suppress(JudgeError, asyncio.CancelledError):
                 await first
             return await asyncio.gather(*others)
 

@@ -361,9 +361,7 @@ def test_none_are_shown_unless_they_are_asked_for():
 
 @given(st.lists(st.sampled_from([0, 0.25, 0.5, 0.5, 1]), max_size=15), st.integers(1, 6))
 def test_the_lowest_of_a_run_are_those_that_sorting_puts_first(values, show):
-    made = run(
-        [Sample.of([AIMessage("")], id=str(at), label=str(value)) for at, value in enumerate(values)], [labeled]
-    )
+    made = run([Sample.of([AIMessage("")], id=str(at), label=str(value)) for at, value in enumerate(values)], [labeled])
     found = [(row.score.value, row.index) for row in lowest_rows(made, show)["labeled"]]
     assert found == sorted((value, index) for index, value in enumerate(values))[:show]
 

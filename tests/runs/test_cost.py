@@ -77,7 +77,7 @@ def paid(number: int = 1, **changes: object) -> list[JudgeCall]:
     return [JudgeCall(judge="j", prompt="p", cost_usd=0.25, usage=REPLY.usage).model_copy(update=changes)] * number
 
 
-@pytest.mark.parametrize("ends", [AuthenticationError, asyncio.CanceledError])
+@pytest.mark.parametrize("ends", [AuthenticationError, asyncio.CancelledError])
 def test_what_ends_a_run_at_once_takes_no_cost_with_it(ends):
     """Two have paid when it ends, and pay once more while they are canceled."""
 
@@ -193,7 +193,7 @@ def test_a_run_is_forgotten_only_if_it_has_neither_scores_nor_paid_calls(half_pa
         "refused": [JudgeCall(judge="j", prompt="p", error="AuthenticationError")],
         "score": [],
         "paid": paid(),
-        "canceled": [JudgeCall(judge="j", prompt="p", error="CanceledError")],
+        "canceled": [JudgeCall(judge="j", prompt="p", error="CancelledError")],
     }
     [sample] = samples(1)
     begun = {name: store.begin(RunRecord(started_at=now(), scorers=known)) for name in tried}

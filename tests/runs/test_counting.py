@@ -148,7 +148,7 @@ def test_a_run_that_is_canceled_while_it_counts_has_ended(tmp_path):
         task.cancel()
         await task
 
-    with pytest.raises(asyncio.CanceledError):
+    with pytest.raises(asyncio.CancelledError):
         asyncio.run(work())
     found = Run.stored(path=path)
     assert (found.stop_reason, len(found), found.samples.count_precision) == ("spent", 5, "at least")

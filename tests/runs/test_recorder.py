@@ -131,7 +131,7 @@ def test_what_is_canceled_again_and_again_is_written_all_the_same():
             for _ in range(5):
                 task.cancel()
                 await asyncio.sleep(0.01)
-            with pytest.raises(asyncio.CanceledError):
+            with pytest.raises(asyncio.CancelledError):
                 await task
 
     asyncio.run(canceled())

@@ -328,7 +328,7 @@ def test_an_error_of_the_samples_stops_those_under_way():
     async def waiting(sample: Sample) -> float:
         try:
             await asyncio.Event().wait()
-        except asyncio.CanceledError:
+        except asyncio.CancelledError:
             canceled.append(sample.id)
             raise
         return 1.0
@@ -357,7 +357,7 @@ def test_a_canceled_run_is_canceled():
         task.cancel()
         await task
 
-    with pytest.raises(asyncio.CanceledError):
+    with pytest.raises(asyncio.CancelledError):
         asyncio.run(work())
 
 
@@ -377,7 +377,7 @@ def test_a_canceled_run_keeps_what_was_scored_and_has_ended(tmp_path):
         task.cancel()
         await task
 
-    with pytest.raises(asyncio.CanceledError):
+    with pytest.raises(asyncio.CancelledError):
         asyncio.run(work())
     found = Run.stored(1, tmp_path / "runs")
     assert [row.sample_id for row in found] == ["0"]

@@ -353,7 +353,7 @@ def test_a_canceled_run_keeps_what_was_scored():
         task.cancel()
         await task
 
-    with pytest.raises(asyncio.CanceledError):
+    with pytest.raises(asyncio.CancelledError):
         asyncio.run(work())
     assert [(row.sample_id, row.scorer) for row in Run.stored(path=RUNS)] == [
         ("0", "fine"),

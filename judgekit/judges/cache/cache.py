@@ -183,7 +183,7 @@ class _InFlight:
         self._waiting += 1
         try:
             await asyncio.wait((self.task,))
-        except asyncio.CanceledError:
+        except asyncio.CancelledError:
             if self._waiting == 1:
                 await self._cancel(self.task)
                 self._pay()
@@ -201,7 +201,7 @@ class _InFlight:
         self.abandoned = True
         task.cancel()
         while not task.done():
-            with suppress(asyncio.CanceledError):
+            with suppress(asyncio.CancelledError):
                 await asyncio.wait((task,))
         if not task.cancelled():
             task.exception()  # marks the error as retrieved, since all waiters are gone

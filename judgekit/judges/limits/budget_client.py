@@ -153,7 +153,7 @@ class BudgetClient:
                 self._reserve_soon()
         try:
             await waiting.done
-        except asyncio.CanceledError:
+        except asyncio.CancelledError:
             if waiting.done.cancelled():
                 with suppress(RuntimeError):  # the budget is closed
                     self._thread.submit(self._release, waiting)  # after its reservation, if that is under way

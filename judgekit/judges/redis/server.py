@@ -235,7 +235,7 @@ class RedisServer:
                 except _FAILED as error:
                     await asyncio.sleep(self._pause(error, began, attempt))
                     attempt += 1
-            except asyncio.CanceledError:  # the event loop ends: one more attempt, so that nothing is lost
+            except asyncio.CancelledError:  # the event loop ends: one more attempt, so that nothing is lost
                 self._is_away = True
             except Exception as error:  # noqa: BLE001 - it is raised where the result is awaited
                 return [error] * len(commands)

@@ -234,7 +234,7 @@ class Paying:
 
     async def complete(self, request):
         self.requests += 1
-        error: str | None = "CanceledError"
+        error: str | None = "CancelledError"
         try:
             await self.gate.wait()
             error = type(self._line).__name__ if isinstance(self._line, Exception) else None
@@ -279,7 +279,7 @@ def test_a_shared_request_is_paid_once_by_the_first_that_stays(shared, question,
 
     ends, ledgers = asyncio.run(ask())
     staying = [place for place in range(3) if place not in canceled]
-    assert [isinstance(end, asyncio.CanceledError) for end in ends] == [place in canceled for place in range(3)]
+    assert [isinstance(end, asyncio.CancelledError) for end in ends] == [place in canceled for place in range(3)]
     assert [ends[place] for place in staying] == [line] * len(staying)
     error = None if line is REPLY else "OverloadError"
     assert [paid(calls) for calls in ledgers] == [[error] if place == staying[0] else [] for place in range(3)]
@@ -301,9 +301,7 @@ def test_one_who_stays_and_accepts_less_has_paid_all_the_same(shared, question):
 
 
 @pytest.mark.parametrize("times", [1, 3])
-def test_a_request_whose_waiters_are_all_canceled_is_canceled_and_the_last_one_knows_its_cost(
-    shared, question, times
-):
+def test_a_request_whose_waiters_are_all_canceled_is_canceled_and_the_last_one_knows_its_cost(shared, question, times):
     async def ask():
         asked = Paying()
         cache = Cache(asked, shared, "read_write")
@@ -316,11 +314,11 @@ def test_a_request_whose_waiters_are_all_canceled_is_canceled_and_the_last_one_k
                 await asyncio.sleep(0)
             again = asyncio.create_task(cache.complete(question()))
             ends = await asyncio.gather(*tasks, return_exceptions=True)
-            assert [type(end) for end in ends] == [asyncio.CanceledError] * 3
-            assert paid(calls) == ["CanceledError"]
+            assert [type(end) for end in ends] == [asyncio.CancelledError] * 3
+            assert paid(calls) == ["CancelledError"]
             asked.gate.set()
             assert await again == REPLY  # whoever asks after them asks anew
-        assert (asked.requests, paid(calls)) == (2, ["CanceledError", None])
+        assert (asked.requests, paid(calls)) == (2, ["CancelledError", None])
 
     asyncio.run(ask())
     gc.collect()  # an exception that nobody saw is reported when its task is forgotten
@@ -645,7 +643,7 @@ def test_closing_ends_what_is_under_way_and_gives_its_claims_back(stub, path, qu
         assert cache._renewal is None
         return await asyncio.gather(*tasks, return_exceptions=True)
 
-    assert [type(end) for end in asyncio.run(close())] == [asyncio.CanceledError] * 3
+    assert [type(end) for end in asyncio.run(close())] == [asyncio.CancelledError] * 3
     assert asked.under_way == 0
     assert asked.closed == 1
     assert [one for one in caplog.records if one.levelno >= logging.WARNING] == []

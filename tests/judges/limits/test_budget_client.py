@@ -619,7 +619,7 @@ def test_requests_that_wait_fail_when_the_budget_is_closed_and_so_do_later_ones(
         await sent
         return [type(end) for end in ends]
 
-    assert asyncio.run(ask()) == [asyncio.CanceledError] * canceled + [RuntimeError] * (4 - canceled)
+    assert asyncio.run(ask()) == [asyncio.CancelledError] * canceled + [RuntimeError] * (4 - canceled)
     assert wrong == []
     assert len(asked.requests) == 1
 

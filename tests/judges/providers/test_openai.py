@@ -389,7 +389,7 @@ def test_who_cancels_a_request_gets_a_cancellation_and_no_error(server, question
         asked = asyncio.create_task(client.complete(question(base_url=server.url)))
         assert await asyncio.to_thread(server.was_asked)
         asked.cancel()
-        with pytest.raises(asyncio.CanceledError):
+        with pytest.raises(asyncio.CancelledError):
             await asked
         await client.aclose()
 
