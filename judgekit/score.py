@@ -34,10 +34,10 @@ def verdict_value(verdict: bool | float | str, scale: Mapping[str, ScaleValue]) 
     text = f"{verdict:g}" if isinstance(verdict, float) else str(verdict)
     folded = text.casefold()
     in_any_case: dict[str, ScaleValue] = {name.casefold(): value for name, value in scale.items()}
-    found = scale.get(text)
-    found = in_any_case.get(folded) if found is None else found
-    if found is not None:
-        return found
+    scale_value = scale.get(text)
+    scale_value = in_any_case.get(folded) if scale_value is None else scale_value
+    if scale_value is not None:
+        return scale_value
     if folded in NOT_APPLICABLE_LABELS:
         return "skipped"
     if folded in _YES or folded in _NO:
@@ -338,7 +338,7 @@ def check_declared(prompt: object, name: str) -> None:
         ConfigError: A scorer does not declare it; the error says what to add.
     """
     for scorer in _scorers.get():
-        missing = [one for one in ("prompts", "label_values", "has_confidence") if not hasattr(scorer, one)]
+        missing = [name for name in ("prompts", "label_values", "has_confidence") if not hasattr(scorer, name)]
         if not missing and prompt in getattr(scorer, "prompts", ()):
             continue
         called = getattr(scorer, "name", type(scorer).__name__)
@@ -372,5 +372,5 @@ def outage_memory() -> AbstractContextManager[None]:
 
 def known_outages() -> MutableMapping[object, JudgeError]:
     """Return the errors of servers that are down and quotas that are spent, by connection; callers may add to it."""
-    known = _outages.get()
-    return {} if known is None else known
+    outages = _outages.get()
+    return {} if outages is None else outages

@@ -146,16 +146,16 @@ def run_sync(make_coroutine: Callable[[], Coroutine[object, object, Result]]) ->
     import asyncio  # noqa: PLC0415 - would take a third of the time to import a scorer
     from concurrent.futures import ThreadPoolExecutor, wait  # noqa: PLC0415
 
-    found: list[Result] = []
+    results: list[Result] = []
 
     async def keep() -> None:  # asyncio.run formats the result of its task, which is slow
-        found.append(await make_coroutine())
+        results.append(await make_coroutine())
 
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         asyncio.run(keep())
-        return found[0]
+        return results[0]
     loop = asyncio.new_event_loop()
     context = copy_context()
 
@@ -177,7 +177,7 @@ def run_sync(make_coroutine: Callable[[], Coroutine[object, object, Result]]) ->
             with suppress(RuntimeError):  # the work has just finished
                 loop.call_soon_threadsafe(stop)
             raise
-    return found[0]
+    return results[0]
 
 
 async def gather_all(coroutines: Iterable[Coroutine[object, object, Result]]) -> list[Result]:
@@ -215,8 +215,8 @@ async def attempt(scorer: Scorer, sample: Sample) -> Score:
             raise
         except Exception as error:  # noqa: BLE001 - any other error fails the sample and not the run
             kind = type(error).__name__
-            said = f"{kind}: {error}" if isinstance(error, JudgekitError) else error_with_location(error)
-            reason = said.encode(errors="backslashreplace").decode()
+            text = f"{kind}: {error}" if isinstance(error, JudgekitError) else error_with_location(error)
+            reason = text.encode(errors="backslashreplace").decode()
             return Score.failed(scorer.name, reason, error=kind, calls=calls)
     if score.scorer == scorer.name and len(calls) <= len(score.calls):
         return score
@@ -237,13 +237,13 @@ class FunctionScorer(SyncScore):
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the function's result as a score. Sync functions run in a worker thread, async ones on the loop."""
-        found: ScorerResult | Awaitable[ScorerResult]
+        returned: ScorerResult | Awaitable[ScorerResult]
         if inspect.iscoroutinefunction(self.function):
-            found = self.function(sample)
+            returned = self.function(sample)
         else:
             measured: Callable[[], ScorerResult | Awaitable[ScorerResult]] = partial(self.function, sample)
-            found = await run_in_thread(measured)
-        verdict: ScorerResult = await found if inspect.isawaitable(found) else found
+            returned = await run_in_thread(measured)
+        verdict: ScorerResult = await returned if inspect.isawaitable(returned) else returned
         if isinstance(verdict, Score):
             return verdict
         value: object
@@ -345,7 +345,7 @@ def _identity(value: object) -> object:
         return [kind, str(value)]
     if isinstance(value, BaseModel):
         # Fields excluded from JSON do not change the score either.
-        kept = [name for name, one in type(value).model_fields.items() if not one.exclude]
+        kept = [name for name, field_info in type(value).model_fields.items() if not field_info.exclude]
         kept += type(value).model_computed_fields
         return [kind, {name: _identity(getattr(value, name)) for name in kept}]
     if isinstance(value, dict):
@@ -366,57 +366,57 @@ def _identity(value: object) -> object:
                 "a callable object, or one without source): give it a version, as in @scorer(version='1')"
             )
         # Fields that are not compared do not change the score, such as the cache's location or the concurrency.
-        held = {one.name: _identity(getattr(value, one.name)) for one in fields(value) if one.compare}
+        held = {member.name: _identity(getattr(value, member.name)) for member in fields(value) if member.compare}
         return [kind, held, _identity(getattr(value, "prompts", None))]
     raise ConfigError(f"{value!r} cannot be part of a scorer's signature; make the scorer a dataclass")
 
 
-def check_scorers(found: object) -> tuple[Scorer, ...]:
+def check_scorers(collection: object) -> tuple[Scorer, ...]:
     """Return the scorers in a collection.
 
     Raises:
         ConfigError: The value is no collection, or an item in it is no scorer; the error says what to write.
     """
-    if _is_scorer(found):
+    if _is_scorer(collection):
         raise ConfigError("scorers must be a list: write [scorer]")
-    if isinstance(found, str) or not isinstance(found, Iterable):
-        raise ConfigError(f"expected a list of scorers, found {_no_scorer(found)}")
-    given = cast("Iterable[object]", found)
-    return tuple(check_scorer(one, f"scorers[{place}]") for place, one in enumerate(given))
+    if isinstance(collection, str) or not isinstance(collection, Iterable):
+        raise ConfigError(f"expected a list of scorers, found {_no_scorer(collection)}")
+    given = cast("Iterable[object]", collection)
+    return tuple(check_scorer(candidate, f"scorers[{index}]") for index, candidate in enumerate(given))
 
 
-def check_scorer(found: object, name: str) -> Scorer:
+def check_scorer(candidate: object, name: str) -> Scorer:
     """Return the scorer unchanged.
 
     Raises:
         ConfigError: The value is not a scorer. The error refers to it as ``name``.
     """
-    if _is_scorer(found):
-        return cast("Scorer", found)
-    raise ConfigError(f"{name}: expected a scorer, found {_no_scorer(found)}")
+    if _is_scorer(candidate):
+        return cast("Scorer", candidate)
+    raise ConfigError(f"{name}: expected a scorer, found {_no_scorer(candidate)}")
 
 
-def _is_scorer(found: object) -> bool:
-    return isinstance(found, Scorer) and not isinstance(found, type)
+def _is_scorer(candidate: object) -> bool:
+    return isinstance(candidate, Scorer) and not isinstance(candidate, type)
 
 
-def _no_scorer(found: object) -> str:
+def _no_scorer(wrong: object) -> str:
     """Return a description of a value that is not a scorer, and what to write instead."""
-    if isinstance(found, type) and hasattr(found, "ascore"):
-        return f"the class {found.__name__}: call it, {found.__name__}({', '.join(_needed(found))})"
-    if isinstance(found, Sample):
+    if isinstance(wrong, type) and hasattr(wrong, "ascore"):
+        return f"the class {wrong.__name__}: call it, {wrong.__name__}({', '.join(_needed(wrong))})"
+    if isinstance(wrong, Sample):
         return "a Sample: pass the samples first, run(samples, scorers)"
-    if isinstance(found, str):
-        told = "pass names to run in a list; elsewhere pass an object, such as ToolCallF1()"
-        return f"{short_repr(found)}: {told}"
-    if isinstance(found, FunctionType):
-        is_named = found.__name__.isidentifier()
-        return f"the function {found.__name__}: {'decorate it with @scorer' if is_named else 'write scorer(name=...)(function)'}"
-    return f"{short_repr(found)}: pass an object such as ToolCallF1()"
+    if isinstance(wrong, str):
+        advice = "pass names to run in a list; elsewhere pass an object, such as ToolCallF1()"
+        return f"{short_repr(wrong)}: {advice}"
+    if isinstance(wrong, FunctionType):
+        is_named = wrong.__name__.isidentifier()
+        return f"the function {wrong.__name__}: {'decorate it with @scorer' if is_named else 'write scorer(name=...)(function)'}"
+    return f"{short_repr(wrong)}: pass an object such as ToolCallF1()"
 
 
 def _needed(kind: type) -> Iterator[str]:
     """Yield the required options of a class."""
-    for one in fields(kind) if is_dataclass(kind) else ():
-        if one.default is MISSING and one.default_factory is MISSING:
-            yield one.name
+    for member in fields(kind) if is_dataclass(kind) else ():
+        if member.default is MISSING and member.default_factory is MISSING:
+            yield member.name

@@ -28,10 +28,10 @@ def quantile(ordered: Sequence[float], share: float) -> float:
 
     Source: type 7 of Hyndman and Fan (https://doi.org/10.2307/2684934), the default of R and numpy.
     """
-    place = share * (len(ordered) - 1)
-    low = int(place)
+    position = share * (len(ordered) - 1)
+    low = int(position)
     high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (place - low) * (ordered[high] - ordered[low])
+    return ordered[low] + (position - low) * (ordered[high] - ordered[low])
 
 
 def plain_number(number: float) -> str:

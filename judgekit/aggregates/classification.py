@@ -20,8 +20,8 @@ def answer_match(scores: Sequence[Score]) -> Total:
 
     A match is a true positive, a wrong answer a false positive and a false negative, no answer a false negative.
     """
-    if isinstance(asked := _requested_measure(scores), Total):
-        return asked
+    if isinstance(measure := _requested_measure(scores), Total):
+        return measure
     labels = Counter(score.label for score in scores)
     matched, wrong, none = labels["matched"], labels["wrong"], labels["no_answer"]
     figures = {
@@ -31,7 +31,7 @@ def answer_match(scores: Sequence[Score]) -> Total:
         "f1": 2 * matched / (2 * matched + 2 * wrong + none),
     }
     note = "" if matched + wrong else "precision is undefined (0/0): no response has an answer"
-    return Total(figures[asked[0]], asked[0], note, figures)
+    return Total(figures[measure[0]], measure[0], note, figures)
 
 
 def classification(scores: Sequence[Score]) -> Total:
@@ -42,9 +42,9 @@ def classification(scores: Sequence[Score]) -> Total:
     ``None``; within a macro or weighted average, a class whose value is 0/0 counts as 0, which is scikit-learn's
     default. The note names such classes.
     """
-    if isinstance(asked := _requested_measure(scores), Total):
-        return asked
-    measure, positive = asked
+    if isinstance(requested := _requested_measure(scores), Total):
+        return requested
+    measure, positive = requested
     average = measure.partition("_")[2] or "macro"
     pooled = positive is not None or average == "micro"
     true = [str(score.details["true"]) for score in scores]
@@ -71,7 +71,7 @@ def classification(scores: Sequence[Score]) -> Total:
     for (row, column), times in sorted(Counter(zip(true, predicted, strict=True)).items()):
         counts[row][column or no_answer] = times
     notes = [*_notes(classes, set(true), set(predicted), positive, average)]
-    sessions = {one.partition("-")[0] for one in classes if one.startswith(HASHED_PREFIX)}
+    sessions = {label.partition("-")[0] for label in classes if label.startswith(HASHED_PREFIX)}
     if len(sessions) > 1:  # each session has marks of its own
         notes.append(f"{len(sessions)} sessions without text: one prediction may count as {len(sessions)} classes")
     return Total(figures[measure], measure, "; ".join(notes), figures, counts)
@@ -80,17 +80,17 @@ def classification(scores: Sequence[Score]) -> Total:
 def _predicted(scores: Sequence[Score]) -> list[str]:
     """Return the predictions. A mark that equals the mark of some sample's label is replaced by that label."""
     labels = {score.details.get("mark"): str(score.details["true"]) for score in scores}
-    said = (str(score.details["predicted"]) for score in scores)
-    return [labels.get(one, one) for one in said]
+    predictions = (str(score.details["predicted"]) for score in scores)
+    return [labels.get(prediction, prediction) for prediction in predictions]
 
 
 def _requested_measure(scores: Sequence[Score]) -> tuple[str, str | None] | Total:
     """Return the measure that the scores ask for and its positive class, or an undefined total if they disagree."""
-    found = list(dict.fromkeys((str(score.details["measure"]), score.details.get("positive")) for score in scores))
-    if len(found) > 1:
-        several = (measure if positive is None else f"{measure} of {positive}" for measure, positive in found)
+    measures = list(dict.fromkeys((str(score.details["measure"]), score.details.get("positive")) for score in scores))
+    if len(measures) > 1:
+        several = (measure if positive is None else f"{measure} of {positive}" for measure, positive in measures)
         return Total(None, "undefined", f"its scores have different measures: {join_limited(several, separator=', ')}")
-    measure, positive = found[0]
+    measure, positive = measures[0]
     return measure, None if positive is None else str(positive)
 
 
@@ -106,7 +106,7 @@ def _notes(
         yield f"positive class {short_repr(positive)}"
     becomes = "is undefined (0/0)" if positive is not None else "of a class counts as 0 where it is 0/0"
     for name, missing, there in (("precision", "never predicted", predicted), ("recall", "never true", true)):
-        lacking = [short_repr(one) for one in (classes if positive is None else [positive]) if one not in there]
+        lacking = [short_repr(label) for label in (classes if positive is None else [positive]) if label not in there]
         if lacking:
             yield f"{name} {becomes}: {join_limited(lacking, _CLASSES_NAMED, ', ')} {'is' if len(lacking) == 1 else 'are'} {missing}"
     if positive is not None and positive not in classes:

@@ -23,7 +23,10 @@ def domain_means(scored: Iterable[tuple[str, float]]) -> Mapping[str, Domain]:
     scores: dict[str, list[float]] = {}
     for domain, score in scored:
         scores.setdefault(domain, []).append(score)
-    return {domain: Domain(fsum(found) / len(found), len(found)) for domain, found in scores.items()}
+    return {
+        domain: Domain(fsum(domain_scores) / len(domain_scores), len(domain_scores))
+        for domain, domain_scores in scores.items()
+    }
 
 
 def mean_of_means(domains: Mapping[str, Domain]) -> float:
@@ -37,11 +40,13 @@ def macro_mean(scores: Sequence[Score]) -> Total:
     The total is undefined if a score has no domain. Its figures are the means of the domains, the lowest first.
     """
     named = [(score.details.get("domain"), score.value) for score in scores]
-    known = [(domain, value) for domain, value in named if isinstance(domain, str) and domain and value is not None]
-    if len(known) < len(scores):
-        note = f"undefined: {len(scores) - len(known)} of {len(scores)} scores have no domain"
+    named_values = [
+        (domain, value) for domain, value in named if isinstance(domain, str) and domain and value is not None
+    ]
+    if len(named_values) < len(scores):
+        note = f"undefined: {len(scores) - len(named_values)} of {len(scores)} scores have no domain"
         return Total(None, "macro mean", note)
-    domains = domain_means(known)
+    domains = domain_means(named_values)
     shown = sorted(domains, key=lambda domain: (domains[domain].mean, domain))[:_DOMAINS_SHOWN]
     sizes = {domain.sample_count for domain in domains.values()}
     each = f"{min(sizes):,}" if len(sizes) == 1 else f"{min(sizes):,} to {max(sizes):,}"

@@ -93,13 +93,13 @@ class PackedScores(Sequence[Score]):
         self._packed += others._packed  # noqa: SLF001 - its own kind
 
     @overload
-    def __getitem__(self, place: int, /) -> Score: ...
+    def __getitem__(self, index: int, /) -> Score: ...
     @overload
-    def __getitem__(self, place: slice, /) -> "PackedScores": ...
-    def __getitem__(self, place: int | slice, /) -> "Score | PackedScores":
-        if isinstance(place, slice):
-            return PackedScores(self._packed[place])
-        return Score.model_validate_json(self._packed[place])
+    def __getitem__(self, index: slice, /) -> "PackedScores": ...
+    def __getitem__(self, index: int | slice, /) -> "Score | PackedScores":
+        if isinstance(index, slice):
+            return PackedScores(self._packed[index])
+        return Score.model_validate_json(self._packed[index])
 
     def __len__(self) -> int:
         return len(self._packed)
@@ -125,8 +125,8 @@ def compute_total(name: str, scores: Sequence[Score]) -> Total:
     If there is no such function, or it fails, the total is undefined; the rest of the run is still reported.
     """
     try:
-        found = load_aggregate(name)(scores)
-        return found if isinstance(found, Total) else Total(float(found), name)
+        total = load_aggregate(name)(scores)
+        return total if isinstance(total, Total) else Total(float(total), name)
     except Exception as error:  # noqa: BLE001 - the function may be the user's
         kind = type(error).__name__
         return Total(None, "undefined", f"the aggregate {name!r} failed: {kind}: {error}", error=kind)
@@ -143,9 +143,9 @@ def load_aggregate(name: str) -> Aggregate:
     if not colon:
         raise ConfigError.unknown("aggregate", name, AGGREGATES)
     try:
-        found: object = getattr(import_module(module), function)
+        aggregate: object = getattr(import_module(module), function)
     except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise ConfigError(f"the aggregate {name!r} cannot be loaded: {error}") from error
-    if not callable(found):
-        raise ConfigError(f"the aggregate {name!r} cannot be loaded: it is not a function but {found!r}")
-    return cast("Aggregate", found)
+    if not callable(aggregate):
+        raise ConfigError(f"the aggregate {name!r} cannot be loaded: it is not a function but {aggregate!r}")
+    return cast("Aggregate", aggregate)

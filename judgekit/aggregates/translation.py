@@ -82,43 +82,43 @@ class _Measured(NamedTuple):
 
 def _total(scores: Sequence[Score], signed: str, measure: Callable[[Sequence[object], str], _Measured]) -> Total:
     figures = {"mean of samples": mean(scores)}
-    made: dict[tuple[str, str], set[str]] = {}
+    versions: dict[tuple[str, str], set[str]] = {}
     for score in scores:
         references, _, recipe = str(score.details[signed]).partition("|")
-        made.setdefault((str(score.details["metric"]), recipe), set()).add(references)
-    if len(made) > 1:
-        ways = "; ".join(f"{metric} {recipe}" for metric, recipe in made)
+        versions.setdefault((str(score.details["metric"]), recipe), set()).add(references)
+    if len(versions) > 1:
+        ways = "; ".join(f"{metric} {recipe}" for metric, recipe in versions)
         return Total(None, "undefined", f"its scores have different settings: {ways}", figures)
-    [((metric, recipe), numbers)] = made.items()
-    found = measure([score.details for score in scores], f"corpus {metric}")
+    [((metric, recipe), numbers)] = versions.items()
+    measured = measure([score.details for score in scores], f"corpus {metric}")
     references = numbers.pop() if len(numbers) == 1 else "nrefs:var"
-    note = "; ".join(filter(None, (f"{references}|{recipe}", found.note)))
-    return Total(found.value, found.name, note, {**found.metrics, **figures})
+    note = "; ".join(filter(None, (f"{references}|{recipe}", measured.note)))
+    return Total(measured.value, measured.name, note, {**measured.metrics, **figures})
 
 
 def _bleu(details: Sequence[object], name: str) -> _Measured:
     counted = cast("Sequence[BleuDetails]", details)
-    found = bleu(
-        _summed([one["correct"] for one in counted]),
-        _summed([one["total"] for one in counted]),
-        sum(one["response_length"] for one in counted),
-        sum(one["reference_length"] for one in counted),
+    corpus = bleu(
+        _summed([counts["correct"] for counts in counted]),
+        _summed([counts["total"] for counts in counted]),
+        sum(counts["response_length"] for counts in counted),
+        sum(counts["reference_length"] for counts in counted),
         counted[0]["smooth"],
     )
     remark = ""
-    if not found.totals[0]:
+    if not corpus.totals[0]:
         remark = "0 since no response has a word"
-    elif not found.totals[-1]:
-        remark = f"0 since no response has {len(found.totals)} words: use CHRF, or BLEU(max_order=1)"
-    return _Measured(min(1.0, found.score / 100), name, note=remark)
+    elif not corpus.totals[-1]:
+        remark = f"0 since no response has {len(corpus.totals)} words: use CHRF, or BLEU(max_order=1)"
+    return _Measured(min(1.0, corpus.score / 100), name, note=remark)
 
 
 def _chrf(details: Sequence[object], name: str) -> _Measured:
     counted = cast("Sequence[ChrfDetails]", details)
     value = chrf(
-        _summed([one["matched"] for one in counted]),
-        _summed([one["response_ngrams"] for one in counted]),
-        _summed([one["reference_ngrams"] for one in counted]),
+        _summed([counts["matched"] for counts in counted]),
+        _summed([counts["response_ngrams"] for counts in counted]),
+        _summed([counts["reference_ngrams"] for counts in counted]),
         counted[0]["beta"],
     )
     return _Measured(value, name)
@@ -126,7 +126,7 @@ def _chrf(details: Sequence[object], name: str) -> _Measured:
 
 def _ter(details: Sequence[object], name: str) -> _Measured:
     counted = cast("Sequence[TerDetails]", details)
-    ter = sum(one["edits"] for one in counted) / sum(one["reference_length"] for one in counted)
+    ter = sum(counts["edits"] for counts in counted) / sum(counts["reference_length"] for counts in counted)
     return _Measured(max(0.0, 1 - ter), f"1 - {name}", {name: ter})
 
 
@@ -166,6 +166,6 @@ def chrf(matched: Sequence[int], response: Sequence[int], reference: Sequence[in
     orders = [counts for counts in zip(matched, response, reference, strict=True) if counts[1] and counts[2]]
     if not any(matched):
         return 0.0
-    precision = sum(match / made for match, made, _ in orders) / len(orders)
+    precision = sum(match / total for match, total, _ in orders) / len(orders)
     recall = sum(match / there for match, _, there in orders) / len(orders)
     return min(1.0, (1 + beta**2) * precision * recall / (beta**2 * precision + recall))

@@ -20,9 +20,9 @@ def agent_rows(trace: Trace, outcomes: Iterable[tuple[ActualCall, bool | None]])
         trace: The recording.
         outcomes: The calls that count, each with whether it failed.
     """
-    made: dict[Agent, list[tuple[ToolCall, bool | None]]] = {agent: [] for agent in agents(trace)}
-    for one, failed in outcomes:
-        made[calling_agent(one)].append((one.call, failed))
+    calls_by_agent: dict[Agent, list[tuple[ToolCall, bool | None]]] = {agent: [] for agent in agents(trace)}
+    for actual, failed in outcomes:
+        calls_by_agent[calling_agent(actual)].append((actual.call, failed))
     return {
         agent: {
             "path": agent.path,
@@ -31,5 +31,5 @@ def agent_rows(trace: Trace, outcomes: Iterable[tuple[ActualCall, bool | None]])
             "errors": sum(failed is True for _, failed in calls),
             "repeats": count_repeats([call for call, _ in calls]),
         }
-        for agent, calls in made.items()
+        for agent, calls in calls_by_agent.items()
     }

@@ -160,7 +160,7 @@ class MaxToolErrorRate(_Within):
         return "no tool result records whether it is an error" if rate is None else rate
 
     def _warnings(self, trace: Trace) -> tuple[str, ...]:
-        results = (message for one in branches(trace) for message in one.trace.messages if message.role == "tool")
+        results = (message for branch in branches(trace) for message in branch.trace.messages if message.role == "tool")
         is_unknown = any(result.is_error is None and result.requestor == "assistant" for result in results)
         return ("some tool results do not record whether they are errors, and do not count",) * is_unknown
 

@@ -70,8 +70,8 @@ class CriterionCheck:
             TypeError: It returned something other than ``True``, ``False`` or ``None``.
         """
         try:
-            found = self.function(sample)
-            holds = await found if inspect.isawaitable(found) else found
+            holds = self.function(sample)
+            holds = await holds if inspect.isawaitable(holds) else holds
         except STOPS:
             raise
         except Exception as error:
@@ -149,7 +149,8 @@ class WeightedCriteria(ScopedJudgedScorer):
         if not isinstance(self.required, list | tuple):
             raise ConfigError(f"required must be a list of criteria and functions, found {short_repr(self.required)}")
         required = tuple(
-            self._check_name(one) if isinstance(one, str) else CriterionCheck.of(one) for one in self.required
+            self._check_name(criterion) if isinstance(criterion, str) else CriterionCheck.of(criterion)
+            for criterion in self.required
         )
         object.__setattr__(self, "required", required)
         object.__setattr__(self, "thresholds", _thresholds(self.thresholds))
@@ -157,8 +158,8 @@ class WeightedCriteria(ScopedJudgedScorer):
         if self.judge is not None:
             convert_judge(self)
         elif self._judged_names:
-            asked = join_limited(self._judged_names, separator=", ")
-            raise ConfigError(f"{self.name} asks a judge about {asked}: pass judge=..., or functions in checks=...")
+            names = join_limited(self._judged_names, separator=", ")
+            raise ConfigError(f"{self.name} asks a judge about {names}: pass judge=..., or functions in checks=...")
 
     def _check_name(self, criterion: str) -> str:
         if criterion not in self.weights:
@@ -181,9 +182,9 @@ class WeightedCriteria(ScopedJudgedScorer):
     @cached_property
     def _questions(self) -> Mapping[tuple[str, ...], Prompt]:
         """The prompt of each request, by the criteria that it decides."""
-        if not (asked := self._judged_names):
+        if not (names := self._judged_names):
             return {}
-        groups = [(name,) for name in asked] if self.separate_requests else [asked]
+        groups = [(name,) for name in names] if self.separate_requests else [names]
         prompt = load_prompt("weighted_criteria")
         return {names: prompt.with_options(criteria="\n".join(map(self._line, names))) for names in groups}
 
@@ -201,14 +202,22 @@ class WeightedCriteria(ScopedJudgedScorer):
             if missing := prompt.missing_inputs(sample):
                 return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
         # Functions run first: if one fails, the judge need not be paid.
-        functions = {name: one for name, one in self.checks.items() if isinstance(one, CriterionCheck)}
+        functions = {name: check for name, check in self.checks.items() if isinstance(check, CriterionCheck)}
         decided = {name: _Finding(await check(sample)) for name, check in functions.items()}
-        unmet = [one.name for one in self.required if isinstance(one, CriterionCheck) and await one(sample) is False]
+        unmet = [
+            criterion.name
+            for criterion in self.required
+            if isinstance(criterion, CriterionCheck) and await criterion(sample) is False
+        ]
         judgment = await self._ask(sample)
-        for name, one in judgment.answer.root.items():
-            decided[name] = _Finding(_HOLDS[one.holds], one.reason, one.evidence)
+        for name, finding in judgment.answer.root.items():
+            decided[name] = _Finding(_HOLDS[finding.holds], finding.reason, finding.evidence)
         findings = {name: decided[name] for name in self.weights}
-        unmet += [one for one in self.required if isinstance(one, str) and findings[one].holds is False]
+        unmet += [
+            criterion
+            for criterion in self.required
+            if isinstance(criterion, str) and findings[criterion].holds is False
+        ]
         return self._weighted_score(findings, unmet, judgment)
 
     async def _ask(self, sample: Sample) -> Judgment[CriteriaAnswer]:
@@ -230,7 +239,7 @@ class WeightedCriteria(ScopedJudgedScorer):
         self, findings: Mapping[str, _Finding], unmet: Sequence[str], judgment: Judgment[CriteriaAnswer]
     ) -> Score:
         failed, passed, idle = (
-            [name for name, one in findings.items() if one.holds is what] for what in (False, True, None)
+            [name for name, finding in findings.items() if finding.holds is what] for what in (False, True, None)
         )
         held = passed + idle if self.not_applicable == "pass" else passed
         # The divisor contains the same rounding errors, so no value exceeds 1.
@@ -239,12 +248,12 @@ class WeightedCriteria(ScopedJudgedScorer):
         criteria: dict[str, JsonValue] = {
             name: {
                 "weight": self.weights[name],
-                "holds": one.holds,
-                "reason": one.reason,
-                "evidence": list(one.evidence),
+                "holds": finding.holds,
+                "reason": finding.reason,
+                "evidence": list(finding.evidence),
                 "cost": costs.get(name, 0.0),
             }
-            for name, one in findings.items()
+            for name, finding in findings.items()
         }
         if not passed and not failed:
             details = {"criteria": criteria}
@@ -252,13 +261,13 @@ class WeightedCriteria(ScopedJudgedScorer):
             return judgment.score(self.name, "skipped", label="not_applicable", reason=reason, details=details)
         value = fsum(self.weights[name] for name in held) / total
         outcome = self._outcome(value, missed=bool(unmet))
-        told = {
+        sections = {
             "failed": [f"{name} (-{cost:.2f})" for name, cost in costs.items()],
             "required and missed": unmet,
             "passed": passed,
             "not applicable": idle,
         }
-        reason = "; ".join(f"{what} {', '.join(names)}" for what, names in told.items() if names)
+        reason = "; ".join(f"{what} {', '.join(names)}" for what, names in sections.items() if names)
         return judgment.score(
             self.name,
             value,
@@ -274,7 +283,7 @@ class WeightedCriteria(ScopedJudgedScorer):
 
 
 def _check(answer: BaseModel, sample: Sample) -> None:
-    check_message_numbers((number for one in _by_name(answer).values() for number in one.evidence), sample)
+    check_message_numbers((number for finding in _by_name(answer).values() for number in finding.evidence), sample)
 
 
 def _by_name(answer: BaseModel) -> dict[str, CriterionAnswer]:

@@ -72,9 +72,9 @@ def check_message_numbers(cited: Iterable[MessageNumber], sample: Sample) -> Non
 def quotation_found(quotation: Quotation, sample: Sample) -> bool:
     """Return whether the cited message contains the quotation verbatim, ignoring differences in whitespace."""
     message = find_message(sample.trace, quotation.message)
-    said = "" if message is None else _spaced(escape_surrogates(message_text(message)))
+    text = "" if message is None else _spaced(escape_surrogates(message_text(message)))
     as_shown = quotation.quote.removeprefix("| ").replace("\n| ", "\n").removeprefix("calls ")
-    return any(quote and quote in said for quote in map(_spaced, (quotation.quote, as_shown)))
+    return any(quote and quote in text for quote in map(_spaced, (quotation.quote, as_shown)))
 
 
 def _spaced(text: str) -> str:

@@ -49,9 +49,9 @@ class Adaptability(WrapperScorer):
             return self._score_results(sample.fields.get("results"))
         if not sample.domain:
             return Score.skipped(self.name, "the sample has no domain")
-        found = await attempt(self.scorer, sample)
-        kept = {"details": {**found.details, "domain": escape_surrogates(sample.domain)}, "aggregate": "macro_mean"}
-        return found.model_copy(update={"scorer": self.name, **kept})
+        score = await attempt(self.scorer, sample)
+        kept = {"details": {**score.details, "domain": escape_surrogates(sample.domain)}, "aggregate": "macro_mean"}
+        return score.model_copy(update={"scorer": self.name, **kept})
 
     def _score_results(self, results: JsonValue) -> Score:
         if results is None:
@@ -63,13 +63,19 @@ class Adaptability(WrapperScorer):
         if not results:
             return Score.skipped(self.name, "the list of results is empty")
         domains = domain_means(_result(row, f"results[{index}]") for index, row in enumerate(results))
-        told = [f"{cut_middle(quoted_name(domain), 80, ' ')} {found.mean:.3g}" for domain, found in domains.items()]
+        means = [
+            f"{cut_middle(quoted_name(domain), 80, ' ')} {domain_mean.mean:.3g}"
+            for domain, domain_mean in domains.items()
+        ]
         return Score.scored(
             self.name,
             mean_of_means(domains),
-            reason=f"mean of {len(told)} domain{'' if len(told) == 1 else 's'}: {join_limited(told, 8, ', ')}",
+            reason=f"mean of {len(means)} domain{'' if len(means) == 1 else 's'}: {join_limited(means, 8, ', ')}",
             details={
-                "domains": {domain: {"mean": found.mean, "n": found.sample_count} for domain, found in domains.items()}
+                "domains": {
+                    domain: {"mean": domain_mean.mean, "n": domain_mean.sample_count}
+                    for domain, domain_mean in domains.items()
+                }
             },
         )
 
@@ -118,15 +124,15 @@ class CollaborationEfficiency(WrapperScorer):
         rounds = _field_or_derived(communication_rounds, sample, "communication_rounds")
         seconds = _field_or_derived(elapsed, sample, "task_time")
         if quality is None or isinstance(rounds, str) or isinstance(seconds, str):
-            missing = [found for found in (rounds, seconds) if isinstance(found, str)]
+            missing = [problem for problem in (rounds, seconds) if isinstance(problem, str)]
             missing += ["no task_quality and no scorer"] if quality is None else []
             return Score.skipped(self.name, "; ".join(missing))
         if isinstance(quality, int | float):
             return self._score(sample, quality, rounds, seconds)
-        found = await attempt(quality, sample)
-        if found.value is None:
-            return found.model_copy(update={"scorer": self.name})
-        return self._score(sample, found.value, rounds, seconds, found)
+        score = await attempt(quality, sample)
+        if score.value is None:
+            return score.model_copy(update={"scorer": self.name})
+        return self._score(sample, score.value, rounds, seconds, score)
 
     def _score(self, sample: Sample, quality: float, rounds: float, seconds: float, by: Score | None = None) -> Score:
         reason = f"quality {quality:g} / ({rounds:g} rounds x {seconds:g} s + 1)"
@@ -154,24 +160,24 @@ def _field_or_derived(derive: Callable[[Trace], float | str], sample: Sample, na
     """Return a field, or what is derived from the trace, or a text that says why there is neither."""
     if (given := _field(sample, name)) is not None:
         return given
-    found = derive(sample.trace)
-    return f"no {name}: {found}" if isinstance(found, str) else found
+    derived = derive(sample.trace)
+    return f"no {name}: {derived}" if isinstance(derived, str) else derived
 
 
 def _field(sample: Sample, name: str, maximum: float = float_info.max) -> float | None:
-    return None if (found := sample.fields.get(name)) is None else _number(found, name, maximum)
+    return None if (recorded := sample.fields.get(name)) is None else _number(recorded, name, maximum)
 
 
-def _number(found: JsonValue, where: str, maximum: float = float_info.max) -> float:
+def _number(recorded: JsonValue, where: str, maximum: float = float_info.max) -> float:
     """Return a number from 0 to ``maximum``.
 
     Raises:
         ValueError: The value is not such a number; booleans, NaN and infinity are not.
     """
-    if not is_number(found) or not 0 <= found <= maximum:
+    if not is_number(recorded) or not 0 <= recorded <= maximum:
         wanted = "a number in [0, 1]" if maximum == 1 else "a number, 0 or more"
-        raise ValueError(f"{where}: expected {wanted}, found {short_repr(found)}")
-    return float(found)
+        raise ValueError(f"{where}: expected {wanted}, found {short_repr(recorded)}")
+    return float(recorded)
 
 
 class ScoredRow(Protocol):
@@ -239,7 +245,11 @@ class Portability(SyncScore):
             raise ConfigError.unknown("scorer", scorer, names)
         before, after = _by_id(own, scorer, "original"), _by_id(other, scorer, "transferred")
         both = [(score, after[name]) for name, score in before.items() if name in after]
-        pairs = [(one, two) for one, two in both if one.status == two.status == "scored"]
+        pairs = [
+            (original, transferred)
+            for original, transferred in both
+            if original.status == transferred.status == "scored"
+        ]
         alone: dict[str, list[JsonValue]] = {
             "only_in_original": [name for name in before if name not in after],
             "only_in_transferred": [name for name in after if name not in before],
@@ -248,20 +258,20 @@ class Portability(SyncScore):
             "pairs": len(pairs),
             **alone,
             "not_scored": {
-                "original": sum(one.status != "scored" for one, _ in both),
-                "transferred": sum(two.status != "scored" for _, two in both),
+                "original": sum(original.status != "scored" for original, _ in both),
+                "transferred": sum(transferred.status != "scored" for _, transferred in both),
             },
         }
         if not pairs:
             return Score.skipped(cls.name, "no sample is scored in both runs", details=details)
         left_out = len(both) - len(pairs) + sum(map(len, alone.values()))
         others = f", {left_out} other sample{'' if left_out == 1 else 's'} left out" if left_out else ""
-        one, two = (_overall([pair[side] for pair in pairs]) for side in (0, 1))
-        if one.name != two.name or one.value is None or two.value is None:
-            told = f"original: {one.name} {one.note}; transferred: {two.name} {two.note}"
-            return Score.skipped(cls.name, f"the two runs have no comparable totals: {told}", details=details)
-        over = f" ({one.name} over {len(pairs)} pair{'' if len(pairs) == 1 else 's'}{others})"
-        return _portability(cls.name, one.value, two.value, details, over)
+        first, second = (_overall([pair[side] for pair in pairs]) for side in (0, 1))
+        if first.name != second.name or first.value is None or second.value is None:
+            notes = f"original: {first.name} {first.note}; transferred: {second.name} {second.note}"
+            return Score.skipped(cls.name, f"the two runs have no comparable totals: {notes}", details=details)
+        over = f" ({first.name} over {len(pairs)} pair{'' if len(pairs) == 1 else 's'}{others})"
+        return _portability(cls.name, first.value, second.value, details, over)
 
 
 def _overall(scores: Sequence[Score]) -> Total:
@@ -282,11 +292,13 @@ def _by_id(rows: Iterable[ScoredRow], scorer: str | None, side: str) -> Mapping[
 def _portability(
     name: str, original: float, transferred: float, details: Mapping[str, JsonValue], over: str = ""
 ) -> Score:
-    known: dict[str, JsonValue] = {"original": original, "transferred": transferred, **details}
-    said = f"transferred {transferred:.4g} of original {original:.4g}{over}"
+    all_details: dict[str, JsonValue] = {"original": original, "transferred": transferred, **details}
+    comparison = f"transferred {transferred:.4g} of original {original:.4g}{over}"
     if original == 0:
-        return Score.skipped(name, f"the loss is undefined for an original score of 0: {said}", details=known)
+        return Score.skipped(
+            name, f"the loss is undefined for an original score of 0: {comparison}", details=all_details
+        )
     loss = (original - transferred) / original
     change = f"an improvement of {-loss:.2%}" if loss < 0 else f"a loss of {loss:.2%}"
-    known["loss"] = loss
-    return Score.scored(name, 1 - max(0.0, min(loss, 1.0)), reason=f"{said}: {change}", details=known)
+    all_details["loss"] = loss
+    return Score.scored(name, 1 - max(0.0, min(loss, 1.0)), reason=f"{comparison}: {change}", details=all_details)

@@ -55,10 +55,10 @@ class _GoalAccuracy(AgentJudgedScorer):
     async def _judged(self, sample: Sample, check: AnswerCheck[GoalAnswer]) -> Score:
         judgment, by_agent = await self._ask(sample, GoalAnswer, [*_VALUES], check)
         goals = judgment.answer.goals
-        details: dict[str, JsonValue] = {"goals": [one.model_dump() for one in goals], **by_agent}
+        details: dict[str, JsonValue] = {"goals": [goal.model_dump() for goal in goals], **by_agent}
         if not goals:
             return judgment.score(self.name, "skipped", label="no_goal", reason="the user has no goal", details=details)
-        achieved = sum(one.verdict == "achieved" for one in goals)
+        achieved = sum(goal.verdict == "achieved" for goal in goals)
         if achieved == len(goals):
             value, label = 1.0, "achieved"
         elif self.partial and achieved:
@@ -112,18 +112,18 @@ class AgentGoalAccuracyWithoutReference(_GoalAccuracy):
 
 
 def _must_be_shown(answer: GoalAnswer, sample: Sample) -> None:
-    for one in answer.goals:
-        check_message_numbers(one.evidence, sample)
-        if one.verdict == "achieved" and not one.evidence:
+    for judged_goal in answer.goals:
+        check_message_numbers(judged_goal.evidence, sample)
+        if judged_goal.verdict == "achieved" and not judged_goal.evidence:
             raise ValueError(
-                f"says that {short_repr(one.goal)} is achieved, without the number of a message that shows it"
+                f"says that {short_repr(judged_goal.goal)} is achieved, without the number of a message that shows it"
             )
 
 
 def _reason(goals: Sequence[Goal]) -> str:
     if len(goals) == 1:
         return goals[0].reason
-    lost = [one for one in goals if one.verdict == "not_achieved"]
+    lost = [goal for goal in goals if goal.verdict == "not_achieved"]
     achieved = f"{len(goals) - len(lost)} of {len(goals)} goals achieved"
-    named = "; ".join(f"{one.goal.rstrip('.')}: {one.reason.rstrip('.')}" for one in lost if one.goal)
+    named = "; ".join(f"{missed.goal.rstrip('.')}: {missed.reason.rstrip('.')}" for missed in lost if missed.goal)
     return f"{achieved}; not achieved: {named}" if named else achieved

@@ -79,13 +79,17 @@ class HandoffQuality(ScopedJudgedScorer):
         if not (listed := handoffs(sample.trace)):
             return Score.skipped(self.name, "no agent of the recording hands a task to another")
         judgment = await self._judge.ask(prompt, sample, HandoffAnswer, _check)
-        verdicts = sorted(judgment.answer.handoffs, key=lambda one: one.handoff)
-        worst = min((one.verdict for one in verdicts), key=list(_VALUES).index)
+        verdicts = sorted(judgment.answer.handoffs, key=lambda verdict: verdict.handoff)
+        worst = min((verdict.verdict for verdict in verdicts), key=list(_VALUES).index)
         details: list[JsonValue] = [
-            {"giver": made.giver, "receiver": made.receiver, **one.model_dump()}
-            for made, one in zip(listed, verdicts, strict=True)
+            {"giver": handoff.giver, "receiver": handoff.receiver, **verdict.model_dump()}
+            for handoff, verdict in zip(listed, verdicts, strict=True)
         ]
-        bad = [f"{made}: {one.verdict}" for made, one in zip(listed, verdicts, strict=True) if one.verdict != "good"]
+        bad = [
+            f"{handoff}: {verdict.verdict}"
+            for handoff, verdict in zip(listed, verdicts, strict=True)
+            if verdict.verdict != "good"
+        ]
         reason = f"{len(verdicts) - len(bad)} of {count_text(len(verdicts), 'hand-off')} good"
         return judgment.score(
             self.name,
@@ -98,9 +102,9 @@ class HandoffQuality(ScopedJudgedScorer):
 
 def _check(answer: HandoffAnswer, sample: Sample) -> None:
     expected = list(range(1, len(handoffs(sample.trace)) + 1))
-    if (found := sorted(one.handoff for one in answer.handoffs)) != expected:
-        raise ValueError(f"must judge each of the hand-offs {_span(expected)} once, found {found}")
-    check_message_numbers((number for one in answer.handoffs for number in (one.given, one.used)), sample)
+    if (numbers := sorted(handoff.handoff for handoff in answer.handoffs)) != expected:
+        raise ValueError(f"must judge each of the hand-offs {_span(expected)} once, found {numbers}")
+    check_message_numbers((number for handoff in answer.handoffs for number in (handoff.given, handoff.used)), sample)
 
 
 def _span(numbers: Sequence[int]) -> str:

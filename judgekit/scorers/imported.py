@@ -75,29 +75,29 @@ class Imported(SyncScore):
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the imported score of one sample."""
-        named = [one for one in sample.trace.labels if one.name == self.label]
-        found = [one for one in named if one.source == self.source]
-        if not found:
-            others = join_limited(dict.fromkeys(one.source for one in named), separator=", ")
+        named = [label for label in sample.trace.labels if label.name == self.label]
+        labels = [label for label in named if label.source == self.source]
+        if not labels:
+            others = join_limited(dict.fromkeys(label.source for label in named), separator=", ")
             hint = f"; there is one with source={others}" if others else ""
             return Score.skipped(self.name, f"no label {self.label!r} of source {self.source} was recorded{hint}")
-        calls = [_call(one) for one in found] if self.source == "judge" else ()
-        details: JsonObject = {"labels": [{"value": one.value, "annotator": one.annotator} for one in found]}
-        values = [verdict_value(one.value, self.scale) for one in found]
+        calls = [_call(label) for label in labels] if self.source == "judge" else ()
+        details: JsonObject = {"labels": [{"value": label.value, "annotator": label.annotator} for label in labels]}
+        values = [verdict_value(label.value, self.scale) for label in labels]
         if None in values:
-            odd = short_repr(found[values.index(None)].value)
+            odd = short_repr(labels[values.index(None)].value)
             problem = (
                 f'the recorded label {odd} has no value in [0, 1]: give it one, such as scale={{"good":1,"bad":0}}'
             )
             return Score.failed(self.name, problem, error="ValueError", calls=calls)
-        verdicts = {str(one.value): isinstance(one.value, str) for one in found}
+        verdicts = {str(label.value): isinstance(label.value, str) for label in labels}
         label = next((text for text, is_text in verdicts.items() if is_text and len(verdicts) == 1), None)
-        reason = "\n".join(filter(None, dict.fromkeys(one.reason for one in found)))
+        reason = "\n".join(filter(None, dict.fromkeys(label.reason for label in labels)))
         numbers = [value for value in values if isinstance(value, float | int)]
         if not numbers:
             unscored = Score.skipped if "skipped" in values else Score.abstained
             return unscored(self.name, reason, label=label, details=details, calls=calls)
-        if len(found) > 1:
+        if len(labels) > 1:
             reason = f"the mean of {count_text(len(numbers), 'recorded label')}. {reason}".strip()
         return Score.scored(self.name, fmean(numbers), reason=reason, label=label, details=details, calls=calls)
 

@@ -32,11 +32,11 @@ def convert_judge(scorer: _HasJudge) -> None:
     Raises:
         ConfigError: ``judge`` is neither a judge nor the name of a model.
     """
-    found = scorer.judge
-    if isinstance(found, str):
-        object.__setattr__(scorer, "judge", Judge(found))
-    elif not isinstance(found, Judge):
-        raise ConfigError(f'judge must be a Judge or a "provider/model", found {short_repr(found)}')
+    judge = scorer.judge
+    if isinstance(judge, str):
+        object.__setattr__(scorer, "judge", Judge(judge))
+    elif not isinstance(judge, Judge):
+        raise ConfigError(f'judge must be a Judge or a "provider/model", found {short_repr(judge)}')
 
 
 class JudgedScorer(SyncScore):
@@ -127,20 +127,21 @@ class AgentJudgedScorer(ScopedJudgedScorer):
         if not by_agent or len(agents(sample.trace)) < 2:
             return await self._judge.ask(prompt, sample, answer, check), {}
 
-        def check_all(said: Answer, sample: Sample) -> None:
-            check(said, sample)
+        def check_all(answer: Answer, sample: Sample) -> None:
+            check(answer, sample)
             expected = list(range(1, len(agents(sample.trace)) + 1))
-            if (found := sorted(one.agent for one in cast("_Judged", said).agents)) != expected:
-                raise ValueError(f"must judge each of the agents 1 to {expected[-1]} once, found {found}")
+            if (numbers := sorted(verdict.agent for verdict in cast("_Judged", answer).agents)) != expected:
+                raise ValueError(f"must judge each of the agents 1 to {expected[-1]} once, found {numbers}")
 
         judgment = await self._judge.ask(by_agent[0], sample, _with_agents(answer, tuple(labels)), check_all)
         trace = judgment.sample.trace
         rows = agent_rows(trace, zip(trace.tool_calls(), trace.call_errors(), strict=True)).values()
-        verdicts = sorted(cast("_Judged", judgment.answer).agents, key=lambda one: one.agent)
-        told: list[JsonValue] = [
-            {**row, "verdict": one.agent_verdict, "reason": one.reason} for row, one in zip(rows, verdicts, strict=True)
+        verdicts = sorted(cast("_Judged", judgment.answer).agents, key=lambda verdict: verdict.agent)
+        judged_rows: list[JsonValue] = [
+            {**row, "verdict": verdict.agent_verdict, "reason": verdict.reason}
+            for row, verdict in zip(rows, verdicts, strict=True)
         ]
-        return judgment, {"by_agent": told}
+        return judgment, {"by_agent": judged_rows}
 
 
 @cache

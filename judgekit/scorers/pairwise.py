@@ -106,27 +106,27 @@ class Pairwise(ScopedJudgedScorer):
             self._judge.ask(prompt, order, PairAnswer, _check) for order in (sample, swapped)
         )
         judgment = replace(straight, calls=straight.calls + turned.calls, omitted=max(straight.omitted, turned.omitted))
-        one, other = _IN_ORDER[straight.answer.verdict], _TURNED[turned.answer.verdict]
-        label = _LABELS[one] if one == other else "tie" if "tie" in (one, other) else "position_bias"
+        first, other = _IN_ORDER[straight.answer.verdict], _TURNED[turned.answer.verdict]
+        label = _LABELS[first] if first == other else "tie" if "tie" in (first, other) else "position_bias"
         details: dict[str, JsonValue] = {
-            "confidence": "high" if one == other else "low",
+            "confidence": "high" if first == other else "low",
             "flipped": label == "position_bias",
             "verdicts": [
-                {"shown_first": "trace", **straight.answer.model_dump(), "preferred": one},
+                {"shown_first": "trace", **straight.answer.model_dump(), "preferred": first},
                 {"shown_first": "baseline", **turned.answer.model_dump(), "preferred": other},
             ],
         }
-        said = (
-            f"with the trace first, {_IN_WORDS[one]}: {straight.answer.reason}",
+        comparison = (
+            f"with the trace first, {_IN_WORDS[first]}: {straight.answer.reason}",
             f"with the baseline first, {_IN_WORDS[other]}: {turned.answer.reason}",
         )
         return judgment.score(
             self.name,
             _VALUES.get(label, 0.5),
             label=label,
-            reason="; ".join(said),
+            reason="; ".join(comparison),
             details=details,
-            confidence=(_LABELS[one], _LABELS[other]).count(label) / 2,
+            confidence=(_LABELS[first], _LABELS[other]).count(label) / 2,
         )
 
 

@@ -94,7 +94,7 @@ class Panel(SyncScore):
         object.__setattr__(self, "scorers", check_scorers(self.scorers))
         if len(self.scorers) < 2:
             raise ConfigError(f"a panel needs two or more members, found {len(self.scorers)}")
-        if twice := [one.name for index, one in enumerate(self.scorers) if one in self.scorers[:index]]:
+        if twice := [scorer.name for index, scorer in enumerate(self.scorers) if scorer in self.scorers[:index]]:
             raise ConfigError(f"{twice[0]!r} is in the panel twice; use Repeat to ask one scorer several times")
         if self.rule not in get_args(VotingRule):
             raise ConfigError.unknown("rule of a panel", self.rule, get_args(VotingRule))
@@ -221,7 +221,7 @@ async def _vote(member: Scorer, sample: Sample) -> Score:
 def _stopped_warnings(titles: Sequence[str], scores: Sequence[Score]) -> Sequence[str]:
     """Return a warning for each member whose judge has stopped."""
     voted = zip(titles, scores, strict=False)
-    return [f"{title} has no vote: {_WHY[_STOPPED[one.error]]}" for title, one in voted if one.error in _STOPPED]
+    return [f"{title} has no vote: {_WHY[_STOPPED[score.error]]}" for title, score in voted if score.error in _STOPPED]
 
 
 def _decided(votes: Sequence[Vote]) -> int:
@@ -232,7 +232,7 @@ def _decided(votes: Sequence[Vote]) -> int:
 def _unique_names(scorers: Sequence[Scorer]) -> Sequence[str]:
     """Return unique names of the scorers, with the judge's model or a number appended to equal ones."""
     names = [scorer.name for scorer in scorers]
-    judged = [_with_judge(one) if names.count(one.name) > 1 else one.name for one in scorers]
+    judged = [_with_judge(scorer) if names.count(scorer.name) > 1 else scorer.name for scorer in scorers]
     return [f"{name} #{number}" if judged.count(name) > 1 else name for number, name in enumerate(judged, 1)]
 
 

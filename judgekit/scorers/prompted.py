@@ -94,29 +94,36 @@ class PromptScorer(AgentJudgedScorer):
         grade: Mapping[str, ScaleValue] = dict(prompt.scale)
 
         def check(answer: BaseModel, sample: Sample) -> None:
-            said = cast("_Said", answer)
-            check_message_numbers((one.message if isinstance(one, Quotation) else one for one in said.evidence), sample)
+            verdict = cast("_Said", answer)
+            check_message_numbers(
+                (citation.message if isinstance(citation, Quotation) else citation for citation in verdict.evidence),
+                sample,
+            )
             if self.require_evidence:
-                if not said.evidence and isinstance(grade[said.verdict], float):  # nothing can show what is absent
+                if not verdict.evidence and isinstance(
+                    grade[verdict.verdict], float
+                ):  # nothing can show what is absent
                     raise ValueError(
                         "cites no message; where nothing shows it, cite those where it would have to stand"
                     )
-                for one in said.evidence:
-                    if isinstance(one, Quotation) and not quotation_found(one, sample):
-                        raise ValueError(f"quotes {short_repr(one.quote)}, which message {one.message} does not say")
+                for citation in verdict.evidence:
+                    if isinstance(citation, Quotation) and not quotation_found(citation, sample):
+                        raise ValueError(
+                            f"quotes {short_repr(citation.quote)}, which message {citation.message} does not say"
+                        )
 
         judgment, by_agent = await self._ask(sample, _answer(prompt), [*grade], check)
-        said = cast("_Said", judgment.answer)
-        evidence, lost = _verified_evidence(said.evidence, judgment.sample)
-        reason = f"{said.reason} ({lost} of {len(evidence)} quotes not found)" if lost else said.reason
-        details: dict[str, JsonValue] = {step: getattr(said, step) for step in prompt.steps}
+        verdict = cast("_Said", judgment.answer)
+        evidence, lost = _verified_evidence(verdict.evidence, judgment.sample)
+        reason = f"{verdict.reason} ({lost} of {len(evidence)} quotes not found)" if lost else verdict.reason
+        details: dict[str, JsonValue] = {step: getattr(verdict, step) for step in prompt.steps}
         return judgment.score(
             self.name,
-            grade[said.verdict],
+            grade[verdict.verdict],
             reason=reason,
-            label=said.verdict,
+            label=verdict.verdict,
             details={**details, "evidence": evidence, **by_agent},
-            confidence=label_probability(judgment.logprobs or (), "verdict", said.verdict, grade),
+            confidence=label_probability(judgment.logprobs or (), "verdict", verdict.verdict, grade),
         )
 
 
@@ -124,13 +131,13 @@ def _verified_evidence(
     evidence: Sequence[MessageNumber] | Sequence[Quotation], sample: Sample
 ) -> tuple[list[JsonValue], int]:
     """Return the evidence, and the number of its quotes that do not exist."""
-    found: list[JsonValue] = [
-        {**one.model_dump(), "found": quotation_found(one, sample) if one.quote else None}
-        if isinstance(one, Quotation)
-        else one
-        for one in evidence
+    checked: list[JsonValue] = [
+        {**citation.model_dump(), "found": quotation_found(citation, sample) if citation.quote else None}
+        if isinstance(citation, Quotation)
+        else citation
+        for citation in evidence
     ]
-    return found, sum(isinstance(one, dict) and one["found"] is False for one in found)
+    return checked, sum(isinstance(quotation, dict) and quotation["found"] is False for quotation in checked)
 
 
 @cache

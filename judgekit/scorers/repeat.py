@@ -81,9 +81,9 @@ class Repeat(WrapperScorer):
         if failed := [score for score in scores if score.status == "failed"]:
             reason = f"{len(failed)} of {len(scores)} repeats failed: {failed[0].reason}"
             return Score.failed(self.name, reason, error=failed[0].error, calls=calls)
-        said = score_votes(scores)
-        votes = Counter(said)
-        vote, most = votes.most_common(1)[0]
+        votes = score_votes(scores)
+        tally = Counter(votes)
+        vote, most = tally.most_common(1)[0]
         values = [score.value for score in scores if score.value is not None]
         details: dict[str, JsonValue] = {
             "repeats": [verdict_json(score) for score in scores],
@@ -97,7 +97,7 @@ class Repeat(WrapperScorer):
                 "max_repeats": self._max_repeats,
                 "requests_saved": round(spared),
             }
-        first = scores[said.index(vote)]
+        first = scores[votes.index(vote)]
         if vote == "skipped" and 2 * most > len(scores):
             return Score.skipped(self.name, first.reason, label=first.label, details=details, calls=calls)
         if most == len(scores) and vote == "abstained":
@@ -107,8 +107,8 @@ class Repeat(WrapperScorer):
             others = f", {len(scores) - len(values)} without a value" if len(values) < len(scores) else ""
             reason = f"mean of {len(values)} repeats, {min(values):.2f} to {max(values):.2f}{others}"
             return Score.scored(self.name, mean, reason=reason, details=details, calls=calls, warnings=warnings)
-        if list(votes.values()).count(most) > 1 or isinstance(vote, str):
-            reason = f"no majority among the repeats: {format_votes(votes.elements())}"
+        if list(tally.values()).count(most) > 1 or isinstance(vote, str):
+            reason = f"no majority among the repeats: {format_votes(tally.elements())}"
             return Score.abstained(self.name, reason, details=details, calls=calls)
         left = self._max_repeats - len(scores)
         reason = f"{most} of {len(scores)} repeats agree{f', {left} more not needed' if left else ''}"
@@ -171,5 +171,5 @@ def verdict_json(score: Score, *further: str) -> dict[str, JsonValue]:
 
 def format_votes(votes: Iterable[Vote]) -> str:
     """Return the number of times each vote was given, such as ``1.00 x2, abstained x1``."""
-    said = Counter(votes).items()
-    return ", ".join(f"{vote if isinstance(vote, str) else f'{vote:.2f}'} x{times}" for vote, times in said)
+    counts = Counter(votes).items()
+    return ", ".join(f"{vote if isinstance(vote, str) else f'{vote:.2f}'} x{times}" for vote, times in counts)

@@ -40,7 +40,7 @@ class ScopedScorer(SyncScore, ABC):
         others = [child for trace in self._traces(sample) for child in branches(trace) if child.depth]
         if not others:
             return score
-        calls = sum(len(one.trace.own_calls()) for one in others)
+        calls = sum(len(child.trace.own_calls()) for child in others)
         outside = f"{count_text(len(others), 'sub-agent')} with {count_text(calls, 'tool call')}"
         return score.model_copy(
             update={

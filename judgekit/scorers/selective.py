@@ -102,5 +102,5 @@ class Selective(WrapperScorer):
     def _low_confidence_reason(self, score: Score) -> str:
         if score.confidence is None:
             return f"{self.scorer.name} {score.status} ({score.reason})"
-        said = f"{score.value:.2f}" if score.label is None else score.label
-        return f"{said} with confidence {score.confidence:.3f}, below {self.min_confidence:g}"
+        verdict = f"{score.value:.2f}" if score.label is None else score.label
+        return f"{verdict} with confidence {score.confidence:.3f}, below {self.min_confidence:g}"

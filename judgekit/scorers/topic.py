@@ -82,8 +82,8 @@ class TopicAdherence(ScopedJudgedScorer):
         if value is None:
             reason = f"{self.mode} is undefined (0/0): {counts.in_words()}"
             return judgment.score(self.name, "skipped", label="undefined", reason=reason, details=details)
-        astray = [one for one in requests if (one.outcome == "answered") != (one.topic is not None)]
-        listed = "; ".join(f"{one.request!r} {one.outcome} in message {one.message}" for one in astray)
+        astray = [request for request in requests if (request.outcome == "answered") != (request.topic is not None)]
+        listed = "; ".join(f"{request.request!r} {request.outcome} in message {request.message}" for request in astray)
         reason = f"{counts.in_words()}{f'. {listed}' if listed else ''}"
         return judgment.score(self.name, value, reason=reason, details=details)
 
@@ -135,9 +135,9 @@ class _Counts(NamedTuple):
 
     def in_words(self) -> str:
         on, off = self.tp + self.fn, self.fp + self.tn
-        said = [f"on topic, {self.tp} of {on} requests answered"] if on else []
-        said += [f"off topic, {self.tn} of {off} requests refused"] if off else []
-        return "; ".join(said) or "the user asked for nothing"
+        sentences = [f"on topic, {self.tp} of {on} requests answered"] if on else []
+        sentences += [f"off topic, {self.tn} of {off} requests refused"] if off else []
+        return "; ".join(sentences) or "the user asked for nothing"
 
 
 def _ratio(part: int, whole: int) -> float | None:

@@ -48,11 +48,11 @@ class TraceUsage(NamedTuple):
         messages = calls = results = errors = 0
         usages: list[Usage | None] = []
         family = [trace]
-        for one in family:
-            family += one.children
+        for recording in family:
+            family += recording.children
             each: list[Usage | None] = []
             greetings: int | None = None
-            for message in one.messages:
+            for message in recording.messages:
                 if message.role == "user":
                     greetings = len(each) if greetings is None else greetings
                 elif message.role == "assistant":
@@ -63,8 +63,8 @@ class TraceUsage(NamedTuple):
                     errors += message.is_error
             messages += len(each)
             before = greetings or 0
-            said = [*filter(None, each[:before]), *each[before:]]
-            usages += said if one.usage is None else [one.usage]
+            reported = [*filter(None, each[:before]), *each[before:]]
+            usages += reported if recording.usage is None else [recording.usage]
         seconds = elapsed(trace)
         return cls(
             messages,
@@ -73,7 +73,7 @@ class TraceUsage(NamedTuple):
             errors,
             _sum([usage.input_tokens if usage else None for usage in usages]),
             _sum([usage.output_tokens if usage else None for usage in usages]),
-            _sum([one.cost_usd for one in family]),
+            _sum([recording.cost_usd for recording in family]),
             None if isinstance(seconds, str) else seconds,
         )
 
@@ -113,13 +113,13 @@ def agents(trace: Trace) -> list[Agent]:
     if not trace.children:  # most recordings have one agent, which takes no time to find
         names = dict.fromkeys([message.agent for message in trace.messages if message.role == "assistant"])
         return [Agent("", name) for name in names]
-    said = [
+    speakers = [
         Agent(branch.path, branch.speaker(message))
         for branch in branches(trace)
         for message in branch.trace.messages
         if message.role == "assistant"
     ]
-    return [*dict.fromkeys(said)]
+    return [*dict.fromkeys(speakers)]
 
 
 class AgentUsage(NamedTuple):
@@ -149,16 +149,16 @@ def agent_usage(trace: Trace) -> list[AgentUsage]:
     usages: list[AgentUsage] = []
     for branch in branches(trace):
         messages = branch.trace.messages
-        said: dict[str | None, list[AIMessage]] = {}
+        spoken_by: dict[str | None, list[AIMessage]] = {}
         for message in messages:
             if message.role == "assistant":
-                said.setdefault(branch.speaker(message), []).append(message)
+                spoken_by.setdefault(branch.speaker(message), []).append(message)
         failed: dict[str | None, list[bool]] = {}
         for index, caller in pair_results(messages).calls.items():
             result, by = messages[index], messages[caller.message]
             if by.role == "assistant" and result.role == "tool" and result.is_error is not None:
                 failed.setdefault(branch.speaker(by), []).append(result.is_error)
-        for name, spoken in said.items():
+        for name, spoken in spoken_by.items():
             calls = [call for message in spoken for call in message.tool_calls]
             results = failed.get(name, [])
             counts = len(spoken), len(calls), len(results), sum(results), count_repeats(calls)
@@ -200,13 +200,13 @@ def communication_rounds(trace: Trace) -> int | str:
     """
     passed = 0
     family = [trace]
-    for one in family:
-        family += one.children
-        agents = [message.agent for message in one.messages if message.role == "assistant"]
+    for recording in family:
+        family += recording.children
+        agents = [message.agent for message in recording.messages if message.role == "assistant"]
         if None in agents and len(set(agents)) > 1:
             return "only some agent messages name their agent"
         passed += sum(agent != before for before, agent in pairwise(agents))
-        passed += sum(1 if child.response is None else 2 for child in one.children)
+        passed += sum(1 if child.response is None else 2 for child in recording.children)
     return passed or "the recording does not distinguish two agents"
 
 
@@ -240,7 +240,7 @@ def handoffs(trace: Trace) -> list[Handoff]:
     A sub-agent with messages is one. In a conversation, it is one if a message of an agent follows one of another,
     where both are named.
     """
-    found: list[Handoff] = []
+    passed: list[Handoff] = []
     for branch in branches(trace):
         named = [
             (index, message.agent)
@@ -250,23 +250,23 @@ def handoffs(trace: Trace) -> list[Handoff]:
         turns = [[*group] for _, group in groupby(named, key=itemgetter(1))]
         for (*_, (given, giver)), ((first, receiver), *_), taken in zip(turns, turns[1:], turns[1:], strict=False):
             last = taken[-1][0]
-            found.append(Handoff(giver, receiver, branch.number(given), branch.number(first), branch.number(last)))
+            passed.append(Handoff(giver, receiver, branch.number(given), branch.number(first), branch.number(last)))
         for index, started in branch.started.items():
-            known = None if index < 0 else branch.number(index)
+            given_in = None if index < 0 else branch.number(index)
             message = branch.trace.messages[index] if index >= 0 else None
             caller = message.agent if message is not None and message.role == "assistant" else None
-            found += [
+            passed += [
                 Handoff(
                     caller or branch.agent,
                     child.agent,
-                    known,
+                    given_in,
                     child.number(0),
                     child.number(len(child.trace.messages) - 1),
                 )
                 for child in started
                 if child.trace.messages
             ]
-    return found
+    return passed
 
 
 def repeated_calls(trace: Trace) -> int:
@@ -290,5 +290,5 @@ def canonical_call(call: ToolCall) -> str:
 
 def _sum(numbers: Sequence[Number | None]) -> Number | None:
     """Return the sum if there are numbers and all are known; negative or infinite numbers count as unknown."""
-    known = [number for number in numbers if number is not None and 0 <= number < _BEYOND_COUNTING]
-    return sum(known[1:], known[0]) if known and len(known) == len(numbers) else None
+    amounts = [number for number in numbers if number is not None and 0 <= number < _BEYOND_COUNTING]
+    return sum(amounts[1:], amounts[0]) if amounts and len(amounts) == len(numbers) else None

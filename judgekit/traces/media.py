@@ -35,8 +35,12 @@ def standard_base64(text: str) -> str:
     """Return base64 in the standard alphabet, padded and without breaks; any other text unchanged."""
     if len(text) % 4 == 0 and not any(sign in text for sign in _UNUSUAL):
         return text
-    found = text.translate(_STANDARD)
-    return found + "=" * (-len(found) % 4) if _BASE64.fullmatch(found) and len(found.rstrip("=")) % 4 != 1 else text
+    standard = text.translate(_STANDARD)
+    return (
+        standard + "=" * (-len(standard) % 4)
+        if _BASE64.fullmatch(standard) and len(standard.rstrip("=")) % 4 != 1
+        else text
+    )
 
 
 def decode_base64(text: str) -> bytes | None:

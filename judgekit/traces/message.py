@@ -158,9 +158,9 @@ class MediaPart(FrozenModel):
         if not isinstance(fields, dict):
             return fields
         url, data = fields.get("url"), fields.get("data")
-        if not isinstance(url, str) or data is not None or (found := parse_data_url(url)) is None:
+        if not isinstance(url, str) or data is not None or (content := parse_data_url(url)) is None:
             return fields
-        mime_type, data = found
+        mime_type, data = content
         named, extra = fields.get("mime_type"), fields.get("extra", {})
         if mime_type and named not in (None, mime_type) and isinstance(extra, dict):
             extra = {**extra, "mime_type": named}
@@ -191,18 +191,18 @@ class Arguments(TypedDict, total=False):
     args_error: str | None
 
 
-def parse_arguments(found: JsonValue) -> Arguments:
+def parse_arguments(recorded: JsonValue) -> Arguments:
     """Return recorded arguments (text, object or nothing) as fields of a `ToolCall`.
 
     Nothing is raised: arguments that are not a JSON object are kept as text, with the reason. Empty text means no
     arguments, and one extra layer of quoting is removed; both occur in real recordings.
     """
-    if found is None or found == "":
+    if recorded is None or recorded == "":
         return {"args": {}}
     raw: str | None = None
-    args: JsonValue = found
-    if isinstance(found, str):
-        raw = found.encode(errors="backslashreplace").decode()  # lone surrogates become JSON escapes
+    args: JsonValue = recorded
+    if isinstance(recorded, str):
+        raw = recorded.encode(errors="backslashreplace").decode()  # lone surrogates become JSON escapes
         if (plain := plain_object(raw)) is not None:
             return {"args": plain}
         try:

@@ -97,9 +97,9 @@ class _Unanswered:
     def take(self, result: ToolMessage) -> PairedCall | None:
         if result.tool_call_id is None:
             if not self._named:
-                for one in self._turn:
-                    for name in (None, one.call.name):
-                        self._named.setdefault(name, deque()).append(one)
+                for caller in self._turn:
+                    for name in (None, caller.call.name):
+                        self._named.setdefault(name, deque()).append(caller)
             return self._first(self._named.get(result.name))
         messages = self._by_id.get(result.tool_call_id)
         while messages:
@@ -112,7 +112,7 @@ class _Unanswered:
     def _first(self, waiting: deque[PairedCall] | None) -> PairedCall | None:
         while waiting:
             caller = waiting.popleft()
-            if (place := (caller.message, caller.position)) not in self._answered:
-                self._answered.add(place)
+            if (key := (caller.message, caller.position)) not in self._answered:
+                self._answered.add(key)
                 return caller
         return None

@@ -146,7 +146,7 @@ def message_passages(branch: Branch, tool_result_limit: int, images: ImageSettin
     messages, depth = branch.trace.messages, branch.depth
     started = branch.started if branch.trace.children else {}
     answers = pair_results(messages).calls
-    found: list[Passage] = []
+    passages: list[Passage] = []
     for index, message in enumerate(messages):  # for every judged sample, so it checks roles: isinstance takes longer
         number, answered = branch.number(index), answers.get(index)
         text, left_out = _content(message, number_images=images is not None)
@@ -155,22 +155,24 @@ def message_passages(branch: Branch, tool_result_limit: int, images: ImageSettin
         passage = Passage(number, words, text, limit, omitted_characters=left_out, depth=depth)
         if started and answered is not None and not _media(message):
             passage.same_as = _same_as_child(started, answered, text)
-        found.append(passage)
+        passages.append(passage)
         if images is not None:
             pictures = (part for part in _media(message) if part.kind == "image")
-            for place, part in enumerate(pictures, 1):
-                found.append(Passage(number, f"image {place}", "", 0, depth=depth, image=Image.of(part, images)))
-                found[-1].is_users = message.role == "user"
+            for picture_number, part in enumerate(pictures, 1):
+                passages.append(
+                    Passage(number, f"image {picture_number}", "", 0, depth=depth, image=Image.of(part, images))
+                )
+                passages[-1].is_users = message.role == "user"
         if message.role == "assistant" or message.role == "user":  # noqa: PLR1714 - type checkers know these
             for position, call in enumerate(message.tool_calls):
                 words, arguments = _call(call)
-                found.append(Passage(number, f"calls {words}", arguments, len(arguments), inline=True, depth=depth))
+                passages.append(Passage(number, f"calls {words}", arguments, len(arguments), inline=True, depth=depth))
                 for child in started.get(index, ()):
                     if child.position == position:
-                        found += _sub_agent_passages(child, tool_result_limit, images)
+                        passages += _sub_agent_passages(child, tool_result_limit, images)
     for child in started.get(-1, ()):
-        found += _sub_agent_passages(child, tool_result_limit, images)
-    return found
+        passages += _sub_agent_passages(child, tool_result_limit, images)
+    return passages
 
 
 def _sub_agent_passages(child: Branch, tool_result_limit: int, images: ImageSettings | None) -> list[Passage]:
@@ -200,13 +202,13 @@ def _same_as_child(started: Mapping[int, Sequence[Branch]], answered: PairedCall
 
 def find_media(trace: Recording) -> list[MediaPart]:
     """Return the media of a recording, with those of its sub-agents."""
-    found: list[MediaPart] = []
+    media: list[MediaPart] = []
     for message in trace.messages:
         if not isinstance(message.content, str):
-            found += _media(message)
+            media += _media(message)
     for child in trace.children:
-        found += find_media(child)
-    return found
+        media += find_media(child)
+    return media
 
 
 def limit_images(passages: Sequence[Passage], most: int, room: int, reason: str) -> Sequence[Passage]:
@@ -216,7 +218,7 @@ def limit_images(passages: Sequence[Passage], most: int, room: int, reason: str)
     """
     shown = [at for at, passage in enumerate(passages) if passage.image is not None and not passage.image.hidden]
     result = [*passages]
-    for at in sorted(shown, key=lambda one: (passages[one].depth, not passages[one].is_users, -one)):
+    for at in sorted(shown, key=lambda index: (passages[index].depth, not passages[index].is_users, -index)):
         image = passages[at].image
         tokens = 0 if image is None else image.tokens
         if most and tokens <= room:
@@ -371,14 +373,14 @@ def _speaker_name(branch: Branch, message: Message, answered: PairedCall | None)
         return message.role if message.name is None else f"{message.role} {quoted_name(message.name)}"
     if message.role != "tool":
         return message.role
-    said = "tool result"
+    words = "tool result"
     if answered is not None:
-        said += f" of {quoted_name(answered.call.name)} (called in {branch.number(answered.message)})"
+        words += f" of {quoted_name(answered.call.name)} (called in {branch.number(answered.message)})"
     elif message.name is not None:
-        said += f" of {quoted_name(message.name)}"
+        words += f" of {quoted_name(message.name)}"
     if message.requestor == "user":
-        said += ", for the user"
-    return f"{said}, error" if message.is_error else said
+        words += ", for the user"
+    return f"{words}, error" if message.is_error else words
 
 
 def _call(call: ToolCall) -> tuple[str, str]:
@@ -412,7 +414,7 @@ def _part(part: TextPart | RefusalPart | MediaPart | OtherPart, numbers: Iterato
 
 
 def _media(message: Message) -> Sequence[MediaPart]:
-    return () if isinstance(message.content, str) else [one for one in message.content if isinstance(one, MediaPart)]
+    return () if isinstance(message.content, str) else [part for part in message.content if isinstance(part, MediaPart)]
 
 
 def _bytes(text: str) -> int:

@@ -78,23 +78,23 @@ class Ranking(FrozenModel):
         if not isinstance(data, dict):
             return data
         fields = cast("dict[str, object]", data)
-        found = fields.get("retrieved")
-        if not _is_list(found):
+        retrieved = fields.get("retrieved")
+        if not _is_list(retrieved):
             return fields
-        if not any(map(_is_list, found)):
-            return {**fields, "retrieved": _whole_floats_as_integers(found)}
+        if not any(map(_is_list, retrieved)):
+            return {**fields, "retrieved": _whole_floats_as_integers(retrieved)}
         if fields.get("scores") is not None:
             raise ValueError("retrieved already has (id, score) pairs; omit scores, or pass only ids")
-        if odd := [one for one in found if not _is_list(one) or len(one) != 2]:
+        if odd := [pair for pair in retrieved if not _is_list(pair) or len(pair) != 2]:
             raise ValueError(f"retrieved mixes (id, score) pairs with {short_repr(odd[0])}")
-        ids, scores = zip(*cast("Sequence[tuple[object, object]]", found), strict=True)
+        ids, scores = zip(*cast("Sequence[tuple[object, object]]", retrieved), strict=True)
         return {**fields, "retrieved": _whole_floats_as_integers(ids), "scores": scores}
 
     @field_validator("relevance", mode="before")
     @classmethod
     def _one_grade_each(cls, data: JsonValue) -> JsonValue:
         if isinstance(data, dict):
-            _must_differ([str(one) for one in data], "relevance")  # in Python, an id may also be a number
+            _must_differ([str(identity) for identity in data], "relevance")  # in Python, an id may also be a number
         return data
 
     @model_validator(mode="after")
@@ -106,7 +106,7 @@ class Ranking(FrozenModel):
                     f"expected a score for each of {len(self.retrieved)} ids, found {len(self.scores)} scores"
                 )
             pairs = sorted(zip(self.scores, self.retrieved, strict=True), reverse=True)
-            object.__setattr__(self, "retrieved", tuple(one for _, one in pairs))
+            object.__setattr__(self, "retrieved", tuple(identity for _, identity in pairs))
             object.__setattr__(self, "scores", tuple(score for score, _ in pairs))
         return self
 
@@ -117,12 +117,14 @@ def _is_list(value: object) -> TypeGuard[Sequence[object]]:
 
 def _whole_floats_as_integers(ids: Sequence[object]) -> Sequence[object]:
     """Return ids with whole floats as integers: tables turn integers into floats if one is missing."""
-    return [int(one) if isinstance(one, float) and one.is_integer() else one for one in ids]
+    return [int(identity) if isinstance(identity, float) and identity.is_integer() else identity for identity in ids]
 
 
 def _must_differ(ids: Sequence[str], field: str) -> None:
     if len(set(ids)) < len(ids):
-        twice = join_limited((short_repr(one) for one, count in Counter(ids).items() if count > 1), separator=", ")
+        twice = join_limited(
+            (short_repr(identity) for identity, count in Counter(ids).items() if count > 1), separator=", "
+        )
         raise ValueError(f"{field} has duplicate ids: {twice}")
 
 
@@ -206,11 +208,11 @@ class Sample(FrozenModel):
         return self.model_copy(update={"trace": self.trace.model_copy(update=alone), "baseline": baseline})
 
     @classmethod
-    def of(cls, messages: Sequence[Message], *, id: str | None = None, **known: Unpack[References]) -> "Sample":
+    def of(cls, messages: Sequence[Message], *, id: str | None = None, **references: Unpack[References]) -> "Sample":
         """Return a sample made of messages. Without an ``id``, it is named after the hash of its messages."""
         trace = Trace(id=id, messages=messages)
         name = id or hashlib.sha256(_json(trace).encode()).hexdigest()[:12]
-        return cls.model_validate({"id": name, "trace": trace, **known})
+        return cls.model_validate({"id": name, "trace": trace, **references})
 
 
 def _json(trace: Trace) -> str:

@@ -113,14 +113,14 @@ def _response(sample: Sample, path: ValuePath) -> JsonValue:
 @lru_cache(maxsize=8)  # one scorer may read several values of a response
 def _parsed(text: str) -> JsonValue:
     try:
-        found: JsonValue = json.loads(text)
+        parsed: JsonValue = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found
+    return parsed
 
 
 def _tool_calls(sample: Sample, path: ValuePath) -> JsonValue:
-    last = next((one for one in reversed(sample.trace.messages) if isinstance(one, AIMessage)), None)
+    last = next((message for message in reversed(sample.trace.messages) if isinstance(message, AIMessage)), None)
     if last is None:
         return None
     return path.follow([{"name": call.name, "args": call.args} for call in last.tool_calls])

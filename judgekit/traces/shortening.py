@@ -75,7 +75,7 @@ def _with_shorter_sub_agents(passages: Sequence[Passage], trace: Recording, room
         runs = _runs(passages, {branch.path for branch in by_depth[depth]})
         sizes = {branch.path: _size(runs[branch.path]) for branch in by_depth[depth]}
         gone: dict[MessageNumber, Passage] = {}
-        for branch in sorted(by_depth[depth], key=lambda one: -sizes[one.path]):
+        for branch in sorted(by_depth[depth], key=lambda sub_agent: -sizes[sub_agent.path]):
             if excess <= 0:
                 break
             line = _collapsed(branch, runs[branch.path])
@@ -109,19 +109,19 @@ def _collapsed(branch: Branch, run: Sequence[Passage]) -> Passage:
 
 def _without_sub_agents(passages: Sequence[Passage], gone: Mapping[MessageNumber, Passage]) -> Sequence[Passage]:
     """Return the passages with those of some sub-agents replaced, and the results that repeat their text with it."""
-    found: list[Passage] = []
+    kept: list[Passage] = []
     within: MessageNumber | None = None
     for passage in passages:
         if within is not None:
             within = None if passage.message_number == within else within
         elif passage.message_number in gone:
             within = passage.message_number
-            found.append(gone[within])
+            kept.append(gone[within])
         elif isinstance(passage.same_as, str) and passage.same_as.rpartition(".")[0] in gone:
-            found.append(replace(passage, same_as=None))
+            kept.append(replace(passage, same_as=None))
         else:
-            found.append(passage)
-    return found
+            kept.append(passage)
+    return kept
 
 
 def _leveled(
@@ -166,14 +166,15 @@ def _without_middle(passages: Sequence[Passage], room: int, kept: Collection[int
     stay = {0, *kept}  # 0: sub-agents of unknown messages
 
     def without(reach: int) -> list[Passage]:
-        found: list[Passage] = []
+        shorter: list[Passage] = []
         for goes, group in groupby(
-            passages, lambda one: (number := _own_number(one)) not in stay and abs(2 * number - twice_middle) <= reach
+            passages,
+            lambda passage: (number := _own_number(passage)) not in stay and abs(2 * number - twice_middle) <= reach,
         ):
             run = [*group]
             gap = _gap(run)
-            found.extend([gap] if goes and gap.size < _size(run) + 1 else run)
-        return found
+            shorter.extend([gap] if goes and gap.size < _size(run) + 1 else run)
+        return shorter
 
     return without(bisect_left(range(twice_middle), True, key=lambda reach: _size(without(reach)) <= room))  # noqa: FBT003
 

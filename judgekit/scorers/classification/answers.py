@@ -90,29 +90,31 @@ class AnswerMatch(SyncScore):
 
     @cached_property
     def _words(self) -> Callable[[str], set[str]]:
-        asked = None if self.stop_words is None else frozenset(map(str.casefold, self.stop_words))
+        stop_words = None if self.stop_words is None else frozenset(map(str.casefold, self.stop_words))
         if self.recipe == "published":
-            return partial(published_words, stop_words=_PUBLISHED_STOP_WORDS if asked is None else asked)
-        stop_words = load_word_list("stop_words") if asked is None else asked
+            return partial(published_words, stop_words=_PUBLISHED_STOP_WORDS if stop_words is None else stop_words)
+        stop_words = load_word_list("stop_words") if stop_words is None else stop_words
         return partial(content_words, split=splitter(self.tokenize), stop_words=stop_words)
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
-        response, known = sample.trace.response, _known(sample)
-        found = (
-            TextPair(escape_surrogates(response), known) if response is not None and known else texts_to_compare(sample)
+        response, labels = sample.trace.response, _known(sample)
+        pair = (
+            TextPair(escape_surrogates(response), labels)
+            if response is not None and labels
+            else texts_to_compare(sample)
         )
-        if isinstance(found, str):
+        if isinstance(pair, str):
             lacks = "" if response is None else ", no label and no expected_output"
-            return Score.skipped(self.name, found + lacks)
-        characters = len(found.response) + sum(map(len, found.references))
-        return await compute_score(lambda: self._compared(found), large=characters > _FEW)
+            return Score.skipped(self.name, pair + lacks)
+        characters = len(pair.response) + sum(map(len, pair.references))
+        return await compute_score(lambda: self._compared(pair), large=characters > _FEW)
 
-    def _compared(self, found: TextPair) -> Score:
-        words = self._words(found.response)
-        best = max((self._match(found.response, words, text) for text in found.references), key=itemgetter(0, 1))
+    def _compared(self, pair: TextPair) -> Score:
+        words = self._words(pair.response)
+        best = max((self._match(pair.response, words, text) for text in pair.references), key=itemgetter(0, 1))
         matched = self._matches(best)
-        answered = bool(found.response.strip())
+        answered = bool(pair.response.strip())
         sides: dict[str, list[JsonValue]] = {
             "shared": [*sorted(best.words & words)],
             "only_expected": [*sorted(best.words - words)],
@@ -171,10 +173,12 @@ def _are_words(words: object) -> bool:
 
 def _known(sample: Sample) -> tuple[str, ...]:
     """Return the label, or else a dataset row's expected output: a text, a list of texts, or other JSON."""
-    for known in (sample.label, sample.fields.get("expected_output")):
-        texts = [known] if not isinstance(known, list) else known
-        if said := tuple(
-            escape_surrogates(text) for one in texts if one is not None and (text := to_text(one)).strip()
+    for label in (sample.label, sample.fields.get("expected_output")):
+        texts = [label] if not isinstance(label, list) else label
+        if labels := tuple(
+            escape_surrogates(text)
+            for candidate in texts
+            if candidate is not None and (text := to_text(candidate)).strip()
         ):
-            return said
+            return labels
     return ()

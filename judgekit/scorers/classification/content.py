@@ -36,17 +36,17 @@ def published_words(text: str, stop_words: frozenset[str]) -> set[str]:
 def _marked(text: str, split: Callable[[str], list[str]], stop_words: frozenset[str]) -> Iterator[str]:
     """Yield the content words of a line."""
     mark, start = "", 0
-    for found in _cuts().finditer(text):
-        yield from (word + mark for word in split(text[start : found.start()]) if _counts(word, stop_words))
-        start, kind = found.end(), found.lastgroup
+    for match in _cuts().finditer(text):
+        yield from (word + mark for word in split(text[start : match.start()]) if _counts(word, stop_words))
+        start, kind = match.end(), match.lastgroup
         if kind is None:  # a phrase that only looks like a negation
-            yield found[0] + mark
+            yield match[0] + mark
         elif kind == "number":
-            yield found[0].replace(",", "").replace("\u2212", "-") + mark
+            yield match[0].replace(",", "").replace("\u2212", "-") + mark
         elif kind == "end":
             mark = ""
         else:
-            yield ("not" if kind == "contraction" else found[0]) + mark
+            yield ("not" if kind == "contraction" else match[0]) + mark
             mark = NEGATED
     yield from (word + mark for word in split(text[start:]) if _counts(word, stop_words))
 

@@ -70,8 +70,8 @@ class BinaryScorer(RankingScorer):
         return f"first relevant document at rank {rank} of {retrieved}: {short_repr(hits.graded.ids[rank - 1])}"
 
     def _explain(self, hits: RelevantRanks) -> tuple[str, JsonObject]:
-        found = hits.graded.found(hits.ranks)
-        details: JsonObject = {"found": found, "relevant": hits.relevant, "retrieved": len(hits.graded.ids)}
+        hit_count = hits.graded.found(hits.ranks)
+        details: JsonObject = {"found": hit_count, "relevant": hits.relevant, "retrieved": len(hits.graded.ids)}
         return hits.graded.explained(self._reason(hits), details)
 
 
@@ -138,8 +138,8 @@ class AUC(BinaryScorer):
         return measures.auc(hits.ranks, retrieved, hits.graded.scores)
 
     def _reason(self, hits: RelevantRanks) -> str:
-        retrieved, found = len(hits.graded.ids), len(hits.ranks)
-        pairs = found * (retrieved - found)
+        retrieved, hit_count = len(hits.graded.ids), len(hits.ranks)
+        pairs = hit_count * (retrieved - hit_count)
         above = measures.auc(hits.ranks, retrieved, hits.graded.scores) * pairs
         return f"a relevant document ranks above another in {above:g} of {pairs} pairs (equal scores count half)"
 
@@ -160,8 +160,8 @@ class _AtK(BinaryScorer):
         super().__post_init__()
 
     def _reason(self, hits: RelevantRanks) -> str:
-        found = bisect_right(hits.ranks, self.k)
-        return f"{found} of {hits.relevant} relevant documents among the first {self.k} (retrieved: {len(hits.graded.ids)})"
+        hit_count = bisect_right(hits.ranks, self.k)
+        return f"{hit_count} of {hits.relevant} relevant documents among the first {self.k} (retrieved: {len(hits.graded.ids)})"
 
     def _explain(self, hits: RelevantRanks) -> tuple[str, JsonObject]:
         reason, details = super()._explain(hits)

@@ -49,8 +49,8 @@ class GradedScorer(RankingScorer):
         among = f"{len(graded.ids)} retrieved" if k is None else f"the first {k} (retrieved: {len(graded.ids)})"
         if not ranks:
             return graded.explained(f"none of {len(judged)} relevant documents is among {among}", details)
-        found, known = _grades(graded.grades[rank - 1] for rank in ranks), _grades(judged)
-        reason = f"among {among}: grades {found} at {format_ranks(ranks)}; judged: {known}"
+        retrieved, relevant = _grades(graded.grades[rank - 1] for rank in ranks), _grades(judged)
+        reason = f"among {among}: grades {retrieved} at {format_ranks(ranks)}; judged: {relevant}"
         return graded.explained(reason, details)
 
 

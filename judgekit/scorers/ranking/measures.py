@@ -25,7 +25,7 @@ def average_precision(ranks: Sequence[int], relevant: int, *, interpolated: bool
 
     With ``interpolated``, the precision is the highest at this rank or any later one.
     """
-    precisions = [found / rank for found, rank in enumerate(ranks, 1)]
+    precisions = [hit_count / rank for hit_count, rank in enumerate(ranks, 1)]
     if interpolated:
         precisions = [*accumulate(reversed(precisions), max)]
     return sum(precisions) / relevant
@@ -56,9 +56,9 @@ def auc(ranks: Collection[int], retrieved: int, scores: Sequence[float] | None) 
     above = halves = 0
     for _, group in groupby(standing, key=itemgetter(0)):
         kinds = [is_relevant for _, is_relevant in group]
-        found = sum(kinds)
-        halves += (len(kinds) - found) * (2 * above + found)
-        above += found
+        relevant_count = sum(kinds)
+        halves += (len(kinds) - relevant_count) * (2 * above + relevant_count)
+        above += relevant_count
     return halves / (2 * above * (retrieved - above))
 
 

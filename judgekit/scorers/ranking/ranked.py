@@ -46,10 +46,10 @@ class GradedRanking(NamedTuple):
         ids, relevance = ranking.retrieved, ranking.relevance
         judged_as: dict[str, str] = {}
         if normalize:
-            known = dict(zip(_normalized(relevance, "relevance"), relevance, strict=True))
-            pairs = zip(ids, map(known.get, _normalized(ids, "retrieved")), strict=True)
-            judged_as = {one: judged for one, judged in pairs if judged not in (None, one)}
-        grades = [relevance.get(judged_as.get(one, one), 0.0) for one in ids]
+            normalized = dict(zip(_normalized(relevance, "relevance"), relevance, strict=True))
+            pairs = zip(ids, map(normalized.get, _normalized(ids, "retrieved")), strict=True)
+            judged_as = {identity: judged for identity, judged in pairs if judged not in (None, identity)}
+        grades = [relevance.get(judged_as.get(identity, identity), 0.0) for identity in ids]
         return cls(ids, grades, list(relevance.values()), ranking.scores, judged_as)
 
     def explained(self, reason: str, details: JsonObject) -> tuple[str, JsonObject]:
@@ -61,7 +61,9 @@ class GradedRanking(NamedTuple):
     @property
     def normalized(self) -> str:
         """A note on ids that are equal only after normalization."""
-        pairs = [f"{short_repr(one)} matches {short_repr(judged)}" for one, judged in self.normalized_ids.items()]
+        pairs = [
+            f"{short_repr(identity)} matches {short_repr(judged)}" for identity, judged in self.normalized_ids.items()
+        ]
         return f"; after normalization, {join_limited(pairs, limit=10)}" if pairs else ""
 
     def found(self, ranks: Iterable[int]) -> list[JsonValue]:
@@ -71,8 +73,8 @@ class GradedRanking(NamedTuple):
 
 def _normalized(ids: Iterable[str], field: str) -> Sequence[str]:
     meant = defaultdict[str, list[str]](list)
-    for one in ids:
-        meant[normalize_text(one)].append(one)
+    for identity in ids:
+        meant[normalize_text(identity)].append(identity)
     if same := next((those for those in meant.values() if len(those) > 1), None):
         raise ValueError(f"{field} has ids that are equal after normalization: {join_limited(map(short_repr, same))}")
     return list(meant)

@@ -20,16 +20,16 @@ def find_ranking(sample: Sample, tool: str | None, path: str | None) -> Ranking 
     Raises:
         ValueError: The result does not contain a list of ids.
     """
-    known = sample.ranking
-    if known is None:
+    ranking = sample.ranking
+    if ranking is None:
         return "the sample has no ranking"
     if tool is None:
-        return known
-    if (found := _last_result(sample, tool)) is None:
+        return ranking
+    if (last_result := _last_result(sample, tool)) is None:
         return f"the tool {tool!r} returned no result without an error"
-    number, text = found
+    number, text = last_result
     try:
-        return Ranking.model_validate({"retrieved": _ids(text, path), "relevance": known.relevance})
+        return Ranking.model_validate({"retrieved": _ids(text, path), "relevance": ranking.relevance})
     except ValidationError as error:
         raise ValueError(
             f"message {number}, the result of {tool!r}: {validation_message(error).removeprefix('the record: ')}"
@@ -56,24 +56,24 @@ def check_jmespath(path: str) -> None:
 def _last_result(sample: Sample, tool: str) -> tuple[MessageNumber, str] | None:
     """Return the number of its message, and its text."""
     callers = {branch.path: pair_results(branch.trace.messages).calls for branch in branches(sample.trace)}
-    found = None
+    last_result = None
     for branch, index in walk_messages(Branch(sample.trace)):
         message, caller = branch.trace.messages[index], callers[branch.path].get(index)
         if caller and caller.call.name == tool and isinstance(message, ToolMessage) and not message.is_error:
-            found = branch.number(index), message.text
-    return found
+            last_result = branch.number(index), message.text
+    return last_result
 
 
 def _ids(text: str, path: str | None) -> list[object]:
     try:
-        found: object = from_json(text)
+        parsed: object = from_json(text)
     except ValueError as error:
         raise ValueError(f"expected JSON, found {short_repr(text)}: {error}") from error
     if path is not None:
         import jmespath  # noqa: PLC0415 - as above
 
-        found = jmespath.search(path, found)
-    if not isinstance(found, list):
+        parsed = jmespath.search(path, parsed)
+    if not isinstance(parsed, list):
         where = "a list" if path is None else f"a list at {path!r}"
-        raise ValueError(f"expected {where}, found {short_repr(found)}")
-    return cast("list[object]", found)
+        raise ValueError(f"expected {where}, found {short_repr(parsed)}")
+    return cast("list[object]", parsed)

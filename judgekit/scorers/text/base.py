@@ -20,14 +20,14 @@ _SHORT = 4_000
 """The combined length, in characters or words, up to which a comparison is fast."""
 
 
-def compare_without_gil(measure: Callable[..., float], one: Sequence[Hashable], other: Sequence[Hashable]) -> float:
+def compare_without_gil(measure: Callable[..., float], left: Sequence[Hashable], other: Sequence[Hashable]) -> float:
     """Return rapidfuzz's measure of two sequences. For long ones, other threads are not blocked meanwhile."""
-    if len(one) + len(other) < _SHORT:
-        return measure(one, other)
+    if len(left) + len(other) < _SHORT:
+        return measure(left, other)
     import numpy as np  # noqa: PLC0415 - most texts are short
     from rapidfuzz.process import cpdist  # noqa: PLC0415 - as above
 
-    return float(cpdist([one], [other], scorer=measure, dtype=np.float64)[0])
+    return float(cpdist([left], [other], scorer=measure, dtype=np.float64)[0])
 
 
 class TextPair(NamedTuple):
@@ -77,22 +77,22 @@ class TextScorer(SyncScore, ABC):
 
     def _filled_texts(self, sample: Sample) -> TextPair | str:
         """Return the texts to compare, filled with values of the sample, or the reason to skip it."""
-        said, expected = self._templates
+        response, expected = self._templates
         value_at = partial(sample_value, sample)
-        if missing := [*said.missing(value_at), *(expected.missing(value_at) if expected else ())]:
+        if missing := [*response.missing(value_at), *(expected.missing(value_at) if expected else ())]:
             return f"the sample has no {missing[0]}"
         references = (expected.fill(value_at),) if expected else sample.all_references
         if not references:
             return "the sample has no reference"
         if not (references[0].strip() or self._compares_blanks):
             return _EMPTY_REFERENCE
-        return TextPair(escape_surrogates(said.fill(value_at)), tuple(map(escape_surrogates, references)))
+        return TextPair(escape_surrogates(response.fill(value_at)), tuple(map(escape_surrogates, references)))
 
     @cached_property
     def _templates(self) -> tuple[TextTemplate, TextTemplate | None]:
         try:
-            said = sample_template(self.response or "{{ response }}")
-            return said, sample_template(self.reference) if self.reference else None
+            response = sample_template(self.response or "{{ response }}")
+            return response, sample_template(self.reference) if self.reference else None
         except (TypeError, ValueError) as error:
             raise ConfigError(str(error)) from error
 

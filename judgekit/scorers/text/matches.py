@@ -144,18 +144,18 @@ class Regex(SyncScore):
         if (response := sample.trace.response) is None:
             return Score.skipped(self.name, NO_RESPONSE)
         try:
-            found = await self._search(response)
+            match = await self._search(response)
         except TimeoutError as error:
             raise TimeoutError(
                 f"the search for {self.pattern!r} timed out after {_SECONDS:g} s in a response of "
                 f"{len(response):,} characters; avoid nested repeats in the pattern"
             ) from error
-        pattern, place = short_repr(self.pattern), "the whole response" if self.full_match else "the response"
-        if found is None:
-            reason = f"{pattern} does not match {place}" if self.full_match else f"{pattern} is not in {place}"
+        pattern, part = short_repr(self.pattern), "the whole response" if self.full_match else "the response"
+        if match is None:
+            reason = f"{pattern} does not match {part}" if self.full_match else f"{pattern} is not in {part}"
             return Score.scored(self.name, 0, reason=reason, details={"start": None, "end": None})
-        start, end = found.span()
-        reason = f"{pattern} matches {place}" if self.full_match else f"{pattern} is in {place}: {short_repr(found[0])}"
+        start, end = match.span()
+        reason = f"{pattern} matches {part}" if self.full_match else f"{pattern} is in {part}: {short_repr(match[0])}"
         return Score.scored(self.name, 1, reason=reason, details={"start": start, "end": end})
 
     async def _search(self, response: str) -> "Match[str] | None":
@@ -221,7 +221,7 @@ def _similarities() -> Mapping[SimilarityMeasure, Callable[[str, str], float]]:
         "levenshtein": partial(compare_without_gil, Levenshtein.normalized_similarity),
         "jaro_winkler": partial(compare_without_gil, JaroWinkler.normalized_similarity),
         "indel": partial(compare_without_gil, Indel.normalized_similarity),
-        "token_sort": lambda one, other: compare_without_gil(token_sort_ratio, one, other) / 100,
+        "token_sort": lambda left, other: compare_without_gil(token_sort_ratio, left, other) / 100,
     }
 
 

@@ -22,9 +22,9 @@ def multiset_overlap(a: Iterable[Hashable], b: Iterable[Hashable]) -> int:
     for other in b:
         left[other] = left.get(other, 0) + 1
     common = 0
-    for one in a:
-        if count := left.get(one):
-            left[one] = count - 1
+    for token in a:
+        if count := left.get(token):
+            left[token] = count - 1
             common += 1
     return common
 
@@ -66,11 +66,11 @@ class NgramPrecision(TextScorer):
             return Score.skipped(self.name, "no reference has words")
         response = self._words(texts.response)
         orders = range(1, min(self.n, len(response)) + 1)
-        found = [
+        counts = [
             ([multiset_overlap(ngrams(response, n), ngrams(words, n)) for n in orders], text)
             for text, words in references
         ]
-        matches, reference = max(found, key=lambda one: sum(one[0]))
+        matches, reference = max(counts, key=lambda pair: sum(pair[0]))
         totals = [len(response) - n + 1 for n in orders]
         value = sum(matches) / sum(totals) if totals else 0.0
         which = "the reference" if len(references) == 1 else f"the best of {len(references)} references"

@@ -19,7 +19,7 @@ _NOT_RAISED = re.compile("[^\u00b2\u00b3\u00b9\u2070\u2074-\u2079\u2080-\u2089]+
 def fold_text(text: str) -> str:
     """Return a text in lowercase, with normalized characters (NFKC) and single spaces."""
     # Case is folded first, so that texts that differ only in case stay equal; NFKC may produce uppercase again.
-    formed = _NOT_RAISED.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text.casefold())
+    formed = _NOT_RAISED.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text.casefold())
     return " ".join(formed.casefold().split())
 
 

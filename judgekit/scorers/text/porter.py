@@ -79,8 +79,8 @@ def _without_ending(word: str) -> str:
 def _replaced(word: str, replacements: Mapping[str, str], measure: int) -> str:
     """Replace the ending of a word if the part before it has at least this measure."""
     for endings, replacement in replacements.items():
-        if found := re.search(rf"(?:{endings})\Z", word):  # the longest, because it begins first
-            rest = word[: found.start()]
+        if match := re.search(rf"(?:{endings})\Z", word):  # the longest, because it begins first
+            rest = word[: match.start()]
             return rest + replacement if _measure(rest) >= measure else word
     return word
 

@@ -61,20 +61,20 @@ def rouge(type: str, response: Sentences, reference: Sentences) -> Overlap:
         ValueError: The texts are too long for a longest common subsequence (100,000 words each; 30,000 words or 3,000
             lines for ``rougeLsum``).
     """
-    said, expected = list(chain.from_iterable(response)), list(chain.from_iterable(reference))
+    words, expected = list(chain.from_iterable(response)), list(chain.from_iterable(reference))
     lines = len(response) * len(reference)
-    if len(said) * len(expected) > _MOST.get(type, inf) or (type == "rougeLsum" and lines > _MOST_LINES):
-        found = f"{len(said):,} words with {len(expected):,}"
-        raise ValueError(f"{type} would take too long to compare {found}; use rouge1 or rouge2, or shorter texts")
+    if len(words) * len(expected) > _MOST.get(type, inf) or (type == "rougeLsum" and lines > _MOST_LINES):
+        sizes = f"{len(words):,} words with {len(expected):,}"
+        raise ValueError(f"{type} would take too long to compare {sizes}; use rouge1 or rouge2, or shorter texts")
     if type == "rougeL":
-        return Overlap(_lcs()(said, expected), len(said), len(expected))
+        return Overlap(_lcs()(words, expected), len(words), len(expected))
     if type == "rougeLsum":
         sentences = set(map(tuple, response))
         union = [word for sentence in reference if sentence for word in _union_of_lcs(sentence, sentences)]
-        return Overlap(multiset_overlap(union, said), len(said), len(expected))
+        return Overlap(multiset_overlap(union, words), len(words), len(expected))
     n = int(type.removeprefix("rouge"))
-    matches = multiset_overlap(ngrams(said, n), ngrams(expected, n))
-    return Overlap(matches, max(len(said) - n + 1, 0), max(len(expected) - n + 1, 0))
+    matches = multiset_overlap(ngrams(words, n), ngrams(expected, n))
+    return Overlap(matches, max(len(words) - n + 1, 0), max(len(expected) - n + 1, 0))
 
 
 def _union_of_lcs(reference: Sequence[str], response: Iterable[Sequence[str]]) -> list[str]:
@@ -116,7 +116,7 @@ def _union_of_lcs(reference: Sequence[str], response: Iterable[Sequence[str]]) -
 def _lcs() -> Callable[[Sequence[Hashable], Sequence[Hashable]], int]:
     from rapidfuzz.distance import LCSseq  # noqa: PLC0415 - most scorers do without
 
-    return lambda one, other: int(compare_without_gil(LCSseq.similarity, one, other))
+    return lambda left, other: int(compare_without_gil(LCSseq.similarity, left, other))
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class ROUGE(TextScorer):
         best = ranks.index(max(ranks))
         reference, _ = references[best]
         too_short = not any(overlap.in_reference for overlap in overlaps)
-        reason, details = self._explain(overlaps[best], reference, len(references), said=any(response))
+        reason, details = self._explain(overlaps[best], reference, len(references), has_words=any(response))
         return Score.scored(
             self.name,
             overlaps[best].share(self.mode),
@@ -190,7 +190,9 @@ class ROUGE(TextScorer):
             warnings=[f"the reference has too few words for {self.type}: 0, as in rouge-score"] if too_short else (),
         )
 
-    def _explain(self, overlap: Overlap, reference: str, of: int, *, said: bool) -> tuple[str, dict[str, JsonValue]]:
+    def _explain(
+        self, overlap: Overlap, reference: str, of: int, *, has_words: bool
+    ) -> tuple[str, dict[str, JsonValue]]:
         things = {"rouge1": "words", "rougeL": "words in the same order", "rougeLsum": "words in the same order"}
         counted = things.get(self.type, f"sequences of {self.type[-1]} words")
         shares = (
@@ -199,5 +201,5 @@ class ROUGE(TextScorer):
         highest = self.mode if self.reference_choice == "value" else "recall"
         which = f", the one of {of} with the highest {highest}" if of > 1 else ""
         ratios = {mode: overlap.share(mode) for mode in get_args(RougeMode)}
-        reason = f"{counted} in common: {shares}{which}" if said else NO_WORD
+        reason = f"{counted} in common: {shares}{which}" if has_words else NO_WORD
         return reason, {**ratios, **overlap._asdict(), "reference": reference}

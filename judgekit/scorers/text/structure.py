@@ -114,11 +114,11 @@ def _json(text: str) -> JsonValue:
 
 
 def _object(pairs: Sequence[tuple[str, JsonValue]]) -> JsonObject:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         [(name, _)] = Counter(name for name, _ in pairs).most_common(1)
         raise ValueError(f"the key {short_repr(name)} appears twice in an object")
-    return found
+    return members
 
 
 def _number(written: str) -> float:
@@ -131,31 +131,31 @@ def _number(written: str) -> float:
 class _Walk:
     """A traversal of both sides that counts leaves and those that agree, and records the first that do not."""
 
-    def __init__(self, expected: JsonValue, found: JsonValue) -> None:
+    def __init__(self, expected: JsonValue, actual: JsonValue) -> None:
         self.agreed = 0
         self.leaves = 0
         self.differences: list[ArgDifference] = []
-        self._value(None, expected, found)
+        self._value(None, expected, actual)
 
     @property
     def share(self) -> float:
         """The share of leaves that agree."""
         return self.agreed / self.leaves
 
-    def _value(self, path: _Path, expected: ArgumentValue, found: ArgumentValue) -> None:
-        within, beside = _parts(expected), _parts(found)
-        left, right = ABSENT if within else expected, ABSENT if beside else found
+    def _value(self, path: _Path, expected: ArgumentValue, actual: ArgumentValue) -> None:
+        within, others = _parts(expected), _parts(actual)
+        left, right = ABSENT if within else expected, ABSENT if others else actual
         if left is not ABSENT or right is not ABSENT:
             self._leaf(path, left, right)
-        for step in within | beside if within and beside else within or beside:
-            self._value((path, step), within.get(step, ABSENT), beside.get(step, ABSENT))
+        for step in within | others if within and others else within or others:
+            self._value((path, step), within.get(step, ABSENT), others.get(step, ABSENT))
 
-    def _leaf(self, path: _Path, expected: ArgumentValue, found: ArgumentValue) -> None:
+    def _leaf(self, path: _Path, expected: ArgumentValue, actual: ArgumentValue) -> None:
         self.leaves += 1
-        if not isinstance(expected, Absent) and not isinstance(found, Absent) and same_json(expected, found):
+        if not isinstance(expected, Absent) and not isinstance(actual, Absent) and same_json(expected, actual):
             self.agreed += 1
         elif len(self.differences) < _MOST:
-            self.differences.append(ArgDifference(_written(path), expected, found))
+            self.differences.append(ArgDifference(_written(path), expected, actual))
 
 
 def _walks(parsed: _Parsed) -> list[_Walk]:
@@ -185,17 +185,17 @@ def _explained(references: Sequence[str], walks: Sequence[_Walk]) -> tuple[str, 
     walk = walks[best]
     missed = walk.leaves - walk.agreed
     which = f", most of {len(walks)} references" if len(walks) > 1 else ""
-    told = [one.as_text("found", _LONGEST) for one in walk.differences[:_TOLD]]
+    differences = [difference.as_text("found", _LONGEST) for difference in walk.differences[:_TOLD]]
     if missed > _TOLD:
-        told.append(f"and {missed - _TOLD} more")
+        differences.append(f"and {missed - _TOLD} more")
     return (
-        "; ".join([f"{walk.agreed} of {walk.leaves} leaves agree{which}", *told]),
+        "; ".join([f"{walk.agreed} of {walk.leaves} leaves agree{which}", *differences]),
         {
             "reference": references[best],
             "values": [*values],
             "agreed": walk.agreed,
             "leaves": walk.leaves,
-            "differences": [one.as_json("found") for one in walk.differences],
+            "differences": [difference.as_json("found") for difference in walk.differences],
             "more": missed - len(walk.differences),
         },
     )

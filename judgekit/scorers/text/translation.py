@@ -50,16 +50,16 @@ def count_ngrams(response: list[str], references: Sequence[list[str]], max_order
     response's, the shorter of two that are equally close.
     """
     length = len(response)
-    known = _ngrams(references[0], max_order)
+    counts = _ngrams(references[0], max_order)
     for reference in references[1:]:
-        known |= _ngrams(reference, max_order)
+        counts |= _ngrams(reference, max_order)
     correct = [0] * max_order
     for ngram, count in _ngrams(response, max_order).items():
-        if ngram in known:
-            most = known[ngram]
+        if ngram in counts:
+            most = counts[ngram]
             correct[len(ngram) - 1] += count if count < most else most  # noqa: FURB136 - takes half the time of min()
     total = [max(0, length - shorter) for shorter in range(max_order)]
-    nearest = min([len(one) for one in references], key=lambda other: (abs(other - length), other))
+    nearest = min([len(reference) for reference in references], key=lambda other: (abs(other - length), other))
     return NgramCounts(correct, total, length, nearest)
 
 
@@ -235,8 +235,8 @@ class CHRF(TextScorer):
 
     def _compare(self, texts: TextPair) -> Score:
         counts = self.counts(*texts)
-        matched, made, there = map(sum, counts)
-        reason = f"{matched} of {made} n-grams of the response are in the reference, which has {there}"
+        matched, total, there = map(sum, counts)
+        reason = f"{matched} of {total} n-grams of the response are in the reference, which has {there}"
         return Score.scored(
             self.name,
             chrf(*counts, self.beta),
@@ -309,13 +309,13 @@ class TER(TextScorer):
         from sacrebleu.metrics.lib_ter import translation_edit_rate  # noqa: PLC0415 - as above
 
         split, _ = self._tokenizer
-        words, known = split(response), [split(reference) for reference in references]
-        if (longest := max(map(len, [words, *known]))) > MOST_WORDS:
+        words, reference_words = split(response), [split(reference) for reference in references]
+        if (longest := max(map(len, [words, *reference_words]))) > MOST_WORDS:
             raise ValueError(
                 f"a text of {longest:,} words is too long for TER (at most {MOST_WORDS:,}); use BLEU or chrF"
             )
-        edits = min(translation_edit_rate(words, reference)[0] for reference in known)
-        return EditCounts(edits, len(words), sum(map(len, known)) / len(known))
+        edits = min(translation_edit_rate(words, reference)[0] for reference in reference_words)
+        return EditCounts(edits, len(words), sum(map(len, reference_words)) / len(reference_words))
 
     def _compare(self, texts: TextPair) -> Score:
         counts = self.counts(*texts)

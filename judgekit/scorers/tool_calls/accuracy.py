@@ -55,10 +55,10 @@ class ToolCallAccuracy(ToolCallScorer):
         if not aligned and self.strict_order:  # extra calls explain more than positions do
             in_order = match.rules.model_copy(update={"order": "in_order"})
             match = replace(match, rules=in_order)
-        found = explain_match(match)
-        reason = found.reason
+        explanation = explain_match(match)
+        reason = explanation.reason
         if not aligned:
             is_reordered = match.calls.have_same_tools
             what = "the expected tools in a different order" if is_reordered else "different tools than expected"
             reason = f"{what}: {reason}"
-        return Explanation(reason, {"aligned": aligned, **found.details})
+        return Explanation(reason, {"aligned": aligned, **explanation.details})

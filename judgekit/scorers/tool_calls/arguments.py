@@ -48,8 +48,8 @@ class ArgDifference(NamedTuple):
 
     def as_text(self, verb: str, max_length: int) -> str:
         """Return one line such as ``PATH expected X, found Y``, with at most ``max_length`` characters for each part."""
-        expected, made = side_text(self.expected, max_length), side_text(self.actual, max_length)
-        return f"{truncated(self.path, max_length)} expected {expected}, {verb} {made}"
+        expected, actual = side_text(self.expected, max_length), side_text(self.actual, max_length)
+        return f"{truncated(self.path, max_length)} expected {expected}, {verb} {actual}"
 
     def as_json(self, actual_key: str = "actual") -> JsonObject:
         """Return the path and the value on each side, with the second one under the key ``actual_key``."""
@@ -204,13 +204,13 @@ def compare_arguments(
     if actual.args_error is not None:
         return ArgComparison(0.0, (ArgDifference("args", expected.args, actual.args_raw),))
     if not isinstance(rules, ArgMatch):
-        wanted, found = _narrowed(expected.args, expected), _narrowed(actual.args, expected)
-        score = _checked(rules(wanted, found), f"the comparison function for the arguments of {actual.name}")
-        return EQUAL_ARGS if score == 1 else ArgComparison(score, (ArgDifference("args", wanted, found),))
+        wanted, received = _narrowed(expected.args, expected), _narrowed(actual.args, expected)
+        score = _checked(rules(wanted, received), f"the comparison function for the arguments of {actual.name}")
+        return EQUAL_ARGS if score == 1 else ArgComparison(score, (ArgDifference("args", wanted, received),))
     if rules.mode == "schema":
         problems = schema_problems(actual, tools)
         return (
-            ArgComparison(0.0, tuple(ArgDifference("args", one, actual.args) for one in problems))
+            ArgComparison(0.0, tuple(ArgDifference("args", problem, actual.args) for problem in problems))
             if problems
             else EQUAL_ARGS
         )
@@ -295,8 +295,8 @@ class _Walk:
         )
         scores = [
             1.0
-            if self._is_same(one := expected.get(name, ABSENT), other := actual.get(name, ABSENT))
-            else self.value(f"{path}{_step(name)}", one, other, selected=selected)
+            if self._is_same(left := expected.get(name, ABSENT), other := actual.get(name, ABSENT))
+            else self.value(f"{path}{_step(name)}", left, other, selected=selected)
             for name in names
         ]
         return [score for score in scores if score is not None]
@@ -305,8 +305,8 @@ class _Walk:
         if self.rules.lists != "ordered":
             return self._free_list(path, expected, actual, selected=selected)
         scores = [
-            1.0 if self._is_same(one, other) else self.value(f"{path}[{index}]", one, other, selected=selected)
-            for index, (one, other) in enumerate(zip_longest(expected, actual, fillvalue=ABSENT))
+            1.0 if self._is_same(left, other) else self.value(f"{path}[{index}]", left, other, selected=selected)
+            for index, (left, other) in enumerate(zip_longest(expected, actual, fillvalue=ABSENT))
         ]
         return [score for score in scores if score is not None]
 
@@ -314,22 +314,22 @@ class _Walk:
         self, path: str, expected: list[JsonValue], actual: list[JsonValue], *, selected: bool
     ) -> list[float]:
         if selected and not contains_matcher(expected):
-            wanted, found = Counter(map(canonical_json, expected)), Counter(map(canonical_json, actual))
-            if wanted == found or (self.rules.lists == "contains" and wanted <= found):
+            wanted, received = Counter(map(canonical_json, expected)), Counter(map(canonical_json, actual))
+            if wanted == received or (self.rules.lists == "contains" and wanted <= received):
                 return []  # everything agrees, without pairing
         trial = _Walk(self.rules, notes=False)
         weights = [
-            [trial.value(f"{path}[{index}]", one, other, selected=selected) for other in actual]
-            for index, one in enumerate(expected)
+            [trial.value(f"{path}[{index}]", element, other, selected=selected) for other in actual]
+            for index, element in enumerate(expected)
         ]
         pairs = dict(bottleneck_pairs([[1.0 if weight is None else weight for weight in row] for row in weights]))
         scores: list[float | None] = []
-        for index, one in enumerate(expected):
+        for index, element in enumerate(expected):
             if index in pairs and not self.notes:  # otherwise each nested list would double the work
                 scores.append(weights[index][pairs[index]])
             else:
                 other = actual[pairs[index]] if index in pairs else ABSENT
-                scores.append(self.value(f"{path}[{index}]", one, other, selected=selected))
+                scores.append(self.value(f"{path}[{index}]", element, other, selected=selected))
         if self.rules.lists == "unordered":
             surplus = sorted({*range(len(actual))}.difference(pairs.values()))
             scores += [self.value(f"{path}[{index}]", ABSENT, actual[index], selected=selected) for index in surplus]
@@ -373,7 +373,7 @@ def _spelled(side: ArgumentValue) -> ArgumentValue:
     if not isinstance(side, str):
         return side
     try:
-        found = _SPELLED[side] if side in _SPELLED else cast("JsonValue", from_json(side))
+        spelled = _SPELLED[side] if side in _SPELLED else cast("JsonValue", from_json(side))
     except ValueError:
         return side
-    return side if "args_error" in parse_arguments({"": found}) else found  # JSON cannot represent 1e999
+    return side if "args_error" in parse_arguments({"": spelled}) else spelled  # JSON cannot represent 1e999

@@ -157,7 +157,7 @@ def _totals_of_wide(weights: Sequence[Sequence[float]], blocks: Blocks) -> list[
         rows = np.flatnonzero(block.any(axis=1))
         after[rows + 1] = np.maximum(after[rows + 1], _best_runs(after[rows], block[rows]))
         totals.append(np.maximum.accumulate(after))
-    return [one.tolist() for one in totals]
+    return [column_totals.tolist() for column_totals in totals]
 
 
 def _best_runs(before: "Weights", block: "Weights") -> "Weights":
@@ -180,9 +180,9 @@ def _best_runs(before: "Weights", block: "Weights") -> "Weights":
         for start in range(first, min(last, end) + 1):
             if before[start] + min(most, end + 1 - start) > total:
                 run = block[start : end + 1]
-                found = before[start] + run[linear_sum_assignment(run, maximize=True)].sum()
-                if found > total:
-                    best, total = start, found
+                reached = before[start] + run[linear_sum_assignment(run, maximize=True)].sum()
+                if reached > total:
+                    best, total = start, reached
         totals[end] = total
         search(range(ends.start, end), first, best)
         search(range(end + 1, ends.stop), best, last)

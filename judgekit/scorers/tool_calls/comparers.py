@@ -52,21 +52,21 @@ async def text_similarities(
     Raises:
         ValueError: A scorer returned a failed score.
     """
-    pairs = [(scorer, expected, made) for (_, expected, made), scorer in scorers.items()]
-    ours = [(scorer, expected, made) for scorer, expected, made in pairs if isinstance(scorer, TextScorer)]
+    pairs = [(scorer, expected, actual) for (_, expected, actual), scorer in scorers.items()]
+    ours = [(scorer, expected, actual) for scorer, expected, actual in pairs if isinstance(scorer, TextScorer)]
     if len(ours) == len(pairs) > _FEW:
         scores = await run_in_thread(lambda: [scorer.compute(_texts(*texts)) for scorer, *texts in ours])
     else:
         scores = await gather_all(scorer.ascore(_texts(*texts)) for scorer, *texts in pairs)
-    for score, (scorer, expected, made) in zip(scores, pairs, strict=True):
+    for score, (scorer, expected, actual) in zip(scores, pairs, strict=True):
         if score.status == "failed":
-            found = f"{short_repr(expected)} with {short_repr(made)}"
-            raise ValueError(f"{scorer.name} cannot compare {found}: {score.reason}")
+            texts = f"{short_repr(expected)} with {short_repr(actual)}"
+            raise ValueError(f"{scorer.name} cannot compare {texts}: {score.reason}")
     warnings = dict.fromkeys(f"{score.scorer}: {warning}" for score in scores for warning in score.warnings)
     for score in scores:
         if score.value is None:
             warnings[f"{score.scorer} skips some argument texts ({score.reason}); they count as different"] = None
-    return {one: score.value or 0.0 for one, score in zip(scorers, scores, strict=True)}, warnings
+    return {comparison: score.value or 0.0 for comparison, score in zip(scorers, scores, strict=True)}, warnings
 
 
 def _texts(expected: str, actual: str) -> Sample:

@@ -67,12 +67,14 @@ class Behavior:
     def calls_of(self, tool: str) -> list[ActualCall]:
         """Return the calls of tools that match the pattern."""
         fits = any_glob([tool])
-        return [made for made in self.calls if fits(made.call.name)]
+        return [actual for actual in self.calls if fits(actual.call.name)]
 
     def outcomes_of(self, tool: str) -> list[tuple[ActualCall, bool | None]]:
         """Return the calls of matching tools, each with whether it failed; ``None`` if unknown."""
         fits = any_glob([tool])
-        return [(made, failed) for made, failed in zip(self.calls, self._errors, strict=True) if fits(made.call.name)]
+        return [
+            (actual, failed) for actual, failed in zip(self.calls, self._errors, strict=True) if fits(actual.call.name)
+        ]
 
 
 class Constraint(FrozenModel, ABC):
@@ -86,11 +88,11 @@ class Constraint(FrozenModel, ABC):
         """Return the constraint as Python code, with its name in config files: ``count(search, max=3)``."""
         fields = type(self).model_fields
         given: list[str] = []
-        for name, one in fields.items():
+        for name, field_info in fields.items():
             value = getattr(self, name)
-            if value != one.default:
+            if value != field_info.default:
                 text = quoted_name(value) if isinstance(value, str) else compact_json(value)
-                given.append(text if one.kw_only is False else f"{name}={text}")
+                given.append(text if field_info.kw_only is False else f"{name}={text}")
         return f"{fields['type'].default}({', '.join(given)})"
 
 
@@ -113,9 +115,9 @@ class Require(Constraint):
     def check(self, behavior: Behavior, /) -> ConstraintResult:
         """Check that a call matches."""
         calls = behavior.calls_of(self.tool)
-        for made in calls:
-            if _has(made.call, self.args):
-                return ConstraintResult(holds=True, reason=_place(made))
+        for actual in calls:
+            if _has(actual.call, self.args):
+                return ConstraintResult(holds=True, reason=_place(actual))
         return ConstraintResult(holds=False, reason="not called with these arguments" if calls else "not called")
 
 
@@ -135,9 +137,9 @@ class Forbid(Constraint):
     def check(self, behavior: Behavior, /) -> ConstraintResult:
         """Check that no call matches."""
         calls = behavior.calls_of(self.tool)
-        if forbidden := [made for made in calls if _has(made.call, self.args)]:
+        if forbidden := [actual for actual in calls if _has(actual.call, self.args)]:
             return ConstraintResult(holds=False, reason=_joined(map(_place, forbidden)), violations=forbidden)
-        if unread := [made for made in calls if made.call.args_error is not None]:
+        if unread := [actual for actual in calls if actual.call.args_error is not None]:
             return ConstraintResult(holds=None, reason=f"unreadable arguments: {_joined(map(_place, unread))}")
         return ConstraintResult(holds=True, reason="not called with these arguments" if calls else "not called")
 
@@ -181,12 +183,12 @@ class Before(Constraint):
         calls = behavior.calls_of(self.then)
         starts = _first_of_each_agent(behavior.calls_of(self.first))
         follows = [
-            _any(behavior.chronology.precedes(start.message, made.message) for start in starts) for made in calls
+            _any(behavior.chronology.precedes(start.message, actual.message) for start in starts) for actual in calls
         ]
-        if early := [made for made, holds in zip(calls, follows, strict=True) if holds is False]:
+        if early := [actual for actual, holds in zip(calls, follows, strict=True) if holds is False]:
             reason = f"{_joined(map(_place, early))} without {_name(self.first)} before it"
             return ConstraintResult(holds=False, reason=reason, violations=early)
-        if unordered := [made for made, holds in zip(calls, follows, strict=True) if holds is None]:
+        if unordered := [actual for actual, holds in zip(calls, follows, strict=True) if holds is None]:
             reason = f"{_joined(map(_place, unordered))}: the recording does not tell whether {_name(self.first)} came before"
             return ConstraintResult(holds=None, reason=reason)
         return ConstraintResult(holds=True, reason=_place(calls[0]) if calls else f"{_name(self.then)} is not called")
@@ -206,16 +208,16 @@ class NoRepeat(Constraint):
         """Check that no call is a repeat."""
         before: dict[tuple[str, str], tuple[MessageNumber, bool]] = {}
         repeats: list[ActualCall] = []
-        told: list[str] = []
-        for made, failed in behavior.outcomes_of(self.tool):
-            key = conversation_path(made.message), canonical_call(made.call)
+        notes: list[str] = []
+        for actual, failed in behavior.outcomes_of(self.tool):
+            key = conversation_path(actual.message), canonical_call(actual.call)
             message, may_retry = before.get(key, (0, True))
-            if message == made.message or not may_retry:
-                repeats.append(made)
-                told.append(f"{_place(made)} repeats message {message}")
+            if message == actual.message or not may_retry:
+                repeats.append(actual)
+                notes.append(f"{_place(actual)} repeats message {message}")
             if may_retry:
-                before[key] = made.message, failed is True
-        return ConstraintResult(not repeats, _joined(told) or "no repeats", repeats)
+                before[key] = actual.message, failed is True
+        return ConstraintResult(not repeats, _joined(notes) or "no repeats", repeats)
 
 
 class Status(Constraint):
@@ -233,22 +235,24 @@ class Status(Constraint):
     def check(self, behavior: Behavior, /) -> ConstraintResult:
         """Check that the calls of each tool ended with the status."""
         made_by_tool = defaultdict[str, list[tuple[ActualCall, bool | None]]](list)
-        for made, failed in behavior.outcomes_of(self.tool):
-            made_by_tool[made.call.name].append((made, _not(failed)))
+        for actual, failed in behavior.outcomes_of(self.tool):
+            made_by_tool[actual.call.name].append((actual, _not(failed)))
         if not made_by_tool:
             return ConstraintResult(holds=None, reason="not called")
         if self.status != "ok" and (
-            unordered := [tool for tool, made in made_by_tool.items() if not _has_last(behavior, made)]
+            unordered := [tool for tool, calls in made_by_tool.items() if not _has_last(behavior, calls)]
         ):
             names = ", ".join(map(_name, unordered))
             return ConstraintResult(None, f"the recording does not tell which call was the last one of {names}")
-        outcomes = {tool: [success for _, success in made] for tool, made in made_by_tool.items()}
+        outcomes = {tool: [success for _, success in calls] for tool, calls in made_by_tool.items()}
         verdicts = {tool: self._has_status(successes) for tool, successes in outcomes.items()}
         holds = _all(verdicts.values())
-        told = (_ending(tool, outcomes[tool]) for tool, verdict in verdicts.items() if verdict is holds)
-        deciding = (one for made in made_by_tool.values() for one in (made if self.status == "ok" else made[-1:]))
-        violations = [made for made, success in deciding if success is (self.status == "error")]
-        return ConstraintResult(holds, _joined(told), violations)
+        endings = (_ending(tool, outcomes[tool]) for tool, verdict in verdicts.items() if verdict is holds)
+        deciding = (
+            outcome for calls in made_by_tool.values() for outcome in (calls if self.status == "ok" else calls[-1:])
+        )
+        violations = [actual for actual, success in deciding if success is (self.status == "error")]
+        return ConstraintResult(holds, _joined(endings), violations)
 
     def _has_status(self, successes: Sequence[bool | None]) -> bool | None:
         if self.status == "ok":
@@ -294,16 +298,16 @@ class SchemaValid(Constraint):
         problems: list[str] = []
         invalid: list[ActualCall] = []
         undecided: list[str] = []
-        for made in behavior.calls:
-            defined = tools[conversation_path(made.message)]
+        for actual in behavior.calls:
+            defined = tools[conversation_path(actual.message)]
             try:
                 if not defined:
                     raise ValueError("the recording does not define the tools of its agent")
-                found = [f"{_place(made)}: {one}" for one in schema_problems(made.call, defined)]
-                problems += found
-                invalid += [made] if found else []
+                flaws = [f"{_place(actual)}: {problem}" for problem in schema_problems(actual.call, defined)]
+                problems += flaws
+                invalid += [actual] if flaws else []
             except ValueError as error:
-                undecided.append(f"{_place(made)}: {error}")
+                undecided.append(f"{_place(actual)}: {error}")
         if problems:
             return ConstraintResult(holds=False, reason=_joined(problems), violations=invalid)
         reason = _joined(undecided) or f"{_number(len(behavior.calls), 'call')}, all valid"
@@ -364,23 +368,26 @@ class ToolConstraints(ScopedScorer):
     def _checked(self, trace: Trace) -> Score:
         behavior = Behavior(trace, self.requestor)
         verdicts = [(str(constraint), constraint.check(behavior)) for constraint in self.constraints]
-        held, broken, undecided = (sum(one.holds is what for _, one in verdicts) for what in (True, False, None))
-        told = [
-            f"{constraint}{' is undecided' if one.holds is None else ''}: {one.reason}"
-            for constraint, one in sorted(verdicts, key=lambda verdict: verdict[1].holds is None)
-            if not one.holds
+        held, broken, undecided = (
+            sum(verdict.holds is what for _, verdict in verdicts) for what in (True, False, None)
+        )
+        notes = [
+            f"{constraint}{' is undecided' if check.holds is None else ''}: {check.reason}"
+            for constraint, check in sorted(verdicts, key=lambda verdict: verdict[1].holds is None)
+            if not check.holds
         ]
         details: dict[str, JsonValue] = {
             "constraints": [
-                {"constraint": constraint, "holds": one.holds, "reason": one.reason} for constraint, one in verdicts
+                {"constraint": constraint, "holds": check.holds, "reason": check.reason}
+                for constraint, check in verdicts
             ],
             "held": held,
             "broken": broken,
             **_by_agent(behavior, verdicts),
         }
         if undecided == len(verdicts):
-            return Score.skipped(self.name, join_limited(told), details=details)
-        reason = join_limited([f"{held} of {held + broken} constraints hold", *told])
+            return Score.skipped(self.name, join_limited(notes), details=details)
+        reason = join_limited([f"{held} of {held + broken} constraints hold", *notes])
         return Score.scored(self.name, held / (held + broken), reason=reason, details=details)
 
 
@@ -388,7 +395,9 @@ def _by_agent(behavior: Behavior, verdicts: Sequence[tuple[str, ConstraintResult
     """Return the constraints that each agent violated, if there are several agents."""
     if behavior.requestor == "user" or len(agents(behavior.trace)) < 2:
         return {}
-    broken = {constraint: {*map(calling_agent, one.violations)} for constraint, one in verdicts if one.holds is False}
+    broken = {
+        constraint: {*map(calling_agent, check.violations)} for constraint, check in verdicts if check.holds is False
+    }
     rows = agent_rows(behavior.trace, behavior.outcomes_of("*")).items()
     return {
         "by_agent": [
@@ -402,29 +411,29 @@ def _has(call: ToolCall, args: JsonObject | None) -> bool:
 
 
 def _first_of_each_agent(calls: Iterable[ActualCall]) -> Sequence[ActualCall]:
-    found: dict[str, ActualCall] = {}
-    for made in calls:
-        found.setdefault(conversation_path(made.message), made)
-    return [*found.values()]
+    first_calls: dict[str, ActualCall] = {}
+    for actual in calls:
+        first_calls.setdefault(conversation_path(actual.message), actual)
+    return [*first_calls.values()]
 
 
 def _has_last(behavior: Behavior, calls: Sequence[tuple[ActualCall, bool | None]]) -> bool:
     """Return whether the last of the calls came after all others, or all that may have been the last ended alike."""
-    ends = {conversation_path(made.message): (made.message, success) for made, success in calls}
+    ends = {conversation_path(actual.message): (actual.message, success) for actual, success in calls}
     message, success = ends.pop(conversation_path(calls[-1][0].message))
     return all(success is other or behavior.chronology.precedes(number, message) for number, other in ends.values())
 
 
 def _any(verdicts: Iterable[bool | None]) -> bool | None:
     """Return the disjunction of the verdicts in three-valued logic."""
-    found = set(verdicts)
-    return True if True in found else None if None in found else False
+    outcomes = set(verdicts)
+    return True if True in outcomes else None if None in outcomes else False
 
 
 def _all(verdicts: Iterable[bool | None]) -> bool | None:
     """Return the conjunction of the verdicts in three-valued logic."""
-    found = set(verdicts)
-    return False if False in found else None if None in found else True
+    outcomes = set(verdicts)
+    return False if False in outcomes else None if None in outcomes else True
 
 
 def _not(verdict: bool | None) -> bool | None:  # noqa: FBT001 - the only argument
@@ -440,12 +449,12 @@ def _place(call: ActualCall) -> str:
 
 
 def _ending(tool: str, successes: Sequence[bool | None]) -> str:
-    told = [f"{successes.count(False)} of {_number(len(successes), 'call')} failed"]
+    parts = [f"{successes.count(False)} of {_number(len(successes), 'call')} failed"]
     if unknown := successes.count(None):
-        told.append(f"{unknown} may have failed")
+        parts.append(f"{unknown} may have failed")
     if len(successes) > 1 and successes[-1] is not None:
-        told.append(f"the last one {'succeeded' if successes[-1] else 'failed'}")
-    return f"{_name(tool)}: {', '.join(told)}"
+        parts.append(f"the last one {'succeeded' if successes[-1] else 'failed'}")
+    return f"{_name(tool)}: {', '.join(parts)}"
 
 
 def _number(number: int, what: str) -> str:
@@ -453,6 +462,6 @@ def _number(number: int, what: str) -> str:
 
 
 def _joined(items: Iterable[str], most: int = 3) -> str:
-    told = list(items)
-    more = f" and {len(told) - most} more" if len(told) > most else ""
-    return ", ".join(told[:most]) + more
+    texts = list(items)
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more

@@ -147,22 +147,22 @@ class Matcher(FrozenModel, ABC):
     model_config = ConfigDict(strict=True)
 
     @abstractmethod
-    def matches(self, found: JsonValue) -> bool:
+    def matches(self, actual: JsonValue) -> bool:
         """Return whether the matcher accepts the value."""
 
 
 class _Anything(Matcher):
-    def matches(self, found: JsonValue) -> bool:  # noqa: ARG002 - accepts any value
+    def matches(self, actual: JsonValue) -> bool:  # noqa: ARG002 - accepts any value
         return True
 
 
 class _OfType(Matcher):
     type: JsonType
 
-    def matches(self, found: JsonValue) -> bool:
-        if isinstance(found, bool):
+    def matches(self, actual: JsonValue) -> bool:
+        if isinstance(actual, bool):
             return self.type == "boolean"
-        whole = int(found) if isinstance(found, float) and found.is_integer() else found
+        whole = int(actual) if isinstance(actual, float) and actual.is_integer() else actual
         return isinstance(whole, _PYTHON_TYPES[self.type])
 
 
@@ -178,32 +178,32 @@ class _Regex(Matcher):
             raise ValueError(f"not a valid regular expression: {error}") from error
         return pattern
 
-    def matches(self, found: JsonValue) -> bool:
-        return isinstance(found, str) and re.search(self.pattern, found) is not None
+    def matches(self, actual: JsonValue) -> bool:
+        return isinstance(actual, str) and re.search(self.pattern, actual) is not None
 
 
 class _Contains(Matcher):
     part: _Pattern
 
-    def matches(self, found: JsonValue) -> bool:
-        if isinstance(found, str):
-            return isinstance(self.part, str) and self.part in found
-        return isinstance(found, list) and any(_fits(self.part, one) for one in found)
+    def matches(self, actual: JsonValue) -> bool:
+        if isinstance(actual, str):
+            return isinstance(self.part, str) and self.part in actual
+        return isinstance(actual, list) and any(_fits(self.part, element) for element in actual)
 
 
 class _OneOf(Matcher):
     values: Annotated[list[_Pattern], Field(min_length=1)]
 
-    def matches(self, found: JsonValue) -> bool:
-        return any(_fits(value, found) for value in self.values)
+    def matches(self, actual: JsonValue) -> bool:
+        return any(_fits(value, actual) for value in self.values)
 
 
 class _Near(Matcher):
     value: _Number
     tolerance: Annotated[_Number, Field(ge=0)]
 
-    def matches(self, found: JsonValue) -> bool:
-        return is_number(found) and abs(_exact(found) - _exact(self.value)) <= _exact(self.tolerance)
+    def matches(self, actual: JsonValue) -> bool:
+        return is_number(actual) and abs(_exact(actual) - _exact(self.value)) <= _exact(self.tolerance)
 
 
 class _Between(Matcher):
@@ -218,22 +218,22 @@ class _Between(Matcher):
             raise ValueError("low and high must be two numbers or two strings, with low not above high")
         return self
 
-    def matches(self, found: JsonValue) -> bool:
-        above = self.low is None or _in_order(self.low, found)
-        return above and (self.high is None or _in_order(found, self.high))
+    def matches(self, actual: JsonValue) -> bool:
+        above = self.low is None or _in_order(self.low, actual)
+        return above and (self.high is None or _in_order(actual, self.high))
 
 
 class _Similar(Matcher):
     text: str
     at_least: Annotated[_Number, Field(ge=0, le=1)] = 0.8
 
-    def matches(self, found: JsonValue) -> bool:
+    def matches(self, actual: JsonValue) -> bool:
         from rapidfuzz.distance import Indel  # noqa: PLC0415 - a compiled library that few matchers need
 
-        if not isinstance(found, str):
+        if not isinstance(actual, str):
             return False
-        most = (1 - _exact(self.at_least)) * (len(self.text) + len(found))
-        return Indel.distance(self.text, found, score_cutoff=int(most)) <= most
+        most = (1 - _exact(self.at_least)) * (len(self.text) + len(actual))
+        return Indel.distance(self.text, actual, score_cutoff=int(most)) <= most
 
 
 _MATCHERS: dict[str, type[Matcher]] = {
@@ -283,15 +283,15 @@ def _checked(matcher: JsonObject) -> JsonObject:
     return matcher
 
 
-def _fits(expected: JsonValue, found: JsonValue) -> bool:
+def _fits(expected: JsonValue, actual: JsonValue) -> bool:
     """Return whether two values are the same JSON, with matchers in the expected one."""
     if matcher := parse_matcher(expected):
-        return matcher.matches(found)
-    if isinstance(expected, dict) and isinstance(found, dict):
-        return expected.keys() == found.keys() and all(_fits(inner, found[name]) for name, inner in expected.items())
-    if isinstance(expected, list) and isinstance(found, list):
-        return len(expected) == len(found) and all(map(_fits, expected, found))
-    return same_json(expected, found)
+        return matcher.matches(actual)
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        return expected.keys() == actual.keys() and all(_fits(inner, actual[name]) for name, inner in expected.items())
+    if isinstance(expected, list) and isinstance(actual, list):
+        return len(expected) == len(actual) and all(map(_fits, expected, actual))
+    return same_json(expected, actual)
 
 
 def _in_order(low: JsonValue, high: JsonValue) -> bool:

@@ -54,8 +54,8 @@ def schema_problems(call: ToolCall, tools: Sequence[ToolDefinition]) -> tuple[st
         return ()
     token = _steps.set(iter(range(_MOST_STEPS)))
     try:
-        found = _validator(json.dumps(tool.parameters)).iter_errors(cast("Any", call.args))
-        return tuple(f"args{error.json_path[1:]}: {_cut(error.message)}" for error in islice(found, _MOST_PROBLEMS))
+        errors = _validator(json.dumps(tool.parameters)).iter_errors(cast("Any", call.args))
+        return tuple(f"args{error.json_path[1:]}: {_cut(error.message)}" for error in islice(errors, _MOST_PROBLEMS))
     except Exception as error:  # a reference to something other than a schema can raise anything
         raise ValueError(f"the JSON Schema of the tool {call.name!r} is unusable: {_cut(str(error))}") from error
     finally:
@@ -95,10 +95,10 @@ def _without_draft(schema: JsonObject) -> JsonObject:
 
 
 def _counted(keyword: "Keyword") -> "Keyword":
-    def check(validator: Any, said: Any, value: JsonValue, schema: JsonObject) -> "Errors":
+    def check(validator: Any, keyword_value: Any, value: JsonValue, schema: JsonObject) -> "Errors":
         if next(_steps.get(), None) is None:
             raise ValueError(f"it takes more than {_MOST_STEPS:,} steps")
-        return keyword(validator, said, value, schema)
+        return keyword(validator, keyword_value, value, schema)
 
     return check
 
@@ -117,10 +117,10 @@ def _pattern_properties(validator: Any, patterns: JsonObject, value: JsonValue, 
 
 def _additional_properties(validator: Any, allowed: JsonValue, value: JsonValue, schema: JsonObject) -> "Errors":
     if isinstance(value, dict):
-        known = cast("JsonObject", schema.get("properties", {}))
+        properties = cast("JsonObject", schema.get("properties", {}))
         searches = [_search(pattern) for pattern in cast("JsonObject", schema.get("patternProperties", {}))]
         for name in value:
-            if name in known or any(search(name) for search in searches):
+            if name in properties or any(search(name) for search in searches):
                 continue
             if allowed is False:
                 yield _error(f"{name!r} is not one of the properties")
@@ -128,10 +128,10 @@ def _additional_properties(validator: Any, allowed: JsonValue, value: JsonValue,
                 yield from validator.descend(value[name], allowed, path=name)
 
 
-def _error(found: str) -> "ValidationError":
+def _error(message: str) -> "ValidationError":
     from jsonschema import ValidationError  # noqa: PLC0415 - as above
 
-    return ValidationError(found)
+    return ValidationError(message)
 
 
 @lru_cache(maxsize=256)
