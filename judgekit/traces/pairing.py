@@ -97,9 +97,9 @@ class _Unanswered:
     def take(self, result: ToolMessage) -> PairedCall | None:
         if result.tool_call_id is None:
             if not self._named:
-                for caller in self._turn:
-                    for name in (None, caller.call.name):
-                        self._named.setdefault(name, deque()).append(caller)
+                for paired in self._turn:
+                    for name in (None, paired.call.name):
+                        self._named.setdefault(name, deque()).append(paired)
             return self._first(self._named.get(result.name))
         messages = self._by_id.get(result.tool_call_id)
         while messages:

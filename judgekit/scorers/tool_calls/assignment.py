@@ -4,14 +4,16 @@ Weights are in [0, 1]. If several assignments have the same weight, the choice d
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import isqrt
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from numpy import float64
+    from numpy import float64, intp
     from numpy.typing import NDArray
 
     Weights: TypeAlias = NDArray[float64]
+    Indices: TypeAlias = NDArray[intp]
 
 IndexPair: TypeAlias = tuple[int, int]
 Blocks: TypeAlias = Sequence[tuple[int, int]]
@@ -90,6 +92,82 @@ def best_in_order(weights: Sequence[Sequence[float]], blocks: Blocks) -> list[In
                 last, run = _first_run([row[first:end] for row in weights[:fewest]], before, total)
             pairs += [(row, first + column) for row, column in run]
     return sorted(pairs)
+
+
+def longest_in_order(equal_rows: Sequence[int], row_count: int) -> list[IndexPair]:
+    """Return the pairs of `best_in_order` where each column is a block of its own and all weights are 0 or 1.
+
+    Source: Hyyro 2004, "Bit-parallel LCS-length computation revisited". A bit of ``steps`` says that the longest
+    sequence of the columns so far grows with that row.
+
+    Args:
+        equal_rows: The rows that each column agrees with, as bits, of which the lowest is row 0.
+        row_count: The number of rows.
+    """
+    all_rows = (1 << row_count) - 1
+    flat = all_rows
+    steps = [0]
+    for rows in equal_rows:
+        common = flat & rows
+        flat = ((flat + common) | (flat - common)) & all_rows
+        steps.append(all_rows ^ flat)
+    pairs: list[IndexPair] = []
+    last = row_count
+    for column in reversed(range(len(equal_rows))):
+        first_rows = (1 << last) - 1
+        after = steps[column + 1] & first_rows
+        if after.bit_count() > (steps[column] & first_rows).bit_count():
+            last = after.bit_length() - 1
+            pairs.append((last, column))
+    return pairs[::-1]
+
+
+def best_in_long_order(
+    columns: "Callable[[int], tuple[Indices, Weights] | None]", row_count: int, column_count: int
+) -> list[IndexPair]:
+    """Return the pairs of `best_in_order` where each column is a block of its own, for many rows and columns.
+
+    The totals are kept for every so many columns only, and those between are computed once more on the way back, so
+    that memory grows with the root of the number of columns.
+
+    Args:
+        columns: Returns the rows with which a column may be paired, in order, and their weights; ``None`` without any.
+        row_count: The number of rows.
+        column_count: The number of columns.
+    """
+    import numpy as np  # noqa: PLC0415 - slow to import, and rarely needed
+
+    def with_column(totals: "Weights", column: int) -> "Weights":
+        pairable = columns(column)
+        if pairable is None:
+            return totals
+        fitting = np.searchsorted(pairable[0], len(totals) - 1)
+        rows, weights = pairable[0][:fitting], pairable[1][:fitting]
+        following = totals.copy()
+        following[rows + 1] = np.maximum(totals[rows + 1], totals[rows] + weights)
+        return np.maximum.accumulate(following)
+
+    step = isqrt(column_count) + 1
+    totals: Weights = np.zeros(row_count + 1)
+    kept = [totals]
+    for column in range(column_count):
+        totals = with_column(totals, column)
+        if column % step == step - 1:
+            kept.append(totals)
+    pairs: list[IndexPair] = []
+    last = row_count
+    for first in reversed(range(0, column_count, step)):
+        between = [kept[first // step][: last + 1]]
+        for column in range(first, min(first + step, column_count)):
+            between.append(with_column(between[-1], column))
+        for index in reversed(range(1, len(between))):
+            before, after = between[index - 1], between[index]
+            if after[last] > before[last]:
+                last = (
+                    int(np.searchsorted(after, after[last])) - 1
+                )  # the fewest rows with this total, without the pair's
+                pairs.append((last, first + index - 1))
+    return pairs[::-1]
 
 
 def _first_run(block: Sequence[Sequence[float]], before: Sequence[float], total: float) -> tuple[int, list[IndexPair]]:

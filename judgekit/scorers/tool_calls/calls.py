@@ -1,11 +1,12 @@
 """The expected and the actual calls of a sample, and how the arguments of each pair compare."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from judgekit.scorers.agents import agent_rows
+from judgekit.scorers.tool_calls.argument_table import ArgumentTable
 from judgekit.scorers.tool_calls.arguments import (
     ABSENT,
     ArgComparison,
@@ -23,34 +24,6 @@ from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import ActualCall, Trace
 from judgekit.traces.tree import Chronology, MessageNumber, branches, conversation_path
-
-_Value = TypeVar("_Value")
-_MANY_PAIRS = 100
-"""The number of pairs of calls from which it is faster to compare their arguments as sets."""
-
-
-class ArgItems(NamedTuple):
-    """Arguments as sets for fast comparison: equal sets mean equal arguments."""
-
-    values: frozenset[tuple[str, str]]
-    names: frozenset[str]
-
-    @classmethod
-    def of(cls, args: JsonObject) -> "ArgItems":
-        """Return a call's arguments as sets."""
-        return cls(frozenset((name, canonical_json(value)) for name, value in args.items()), frozenset(args))
-
-
-class _Memo(dict[int, _Value]):
-    """Values by position, computed on first access."""
-
-    def __init__(self, compute: Callable[[int], _Value]) -> None:
-        super().__init__()
-        self.compute = compute
-
-    def __missing__(self, at: int) -> _Value:
-        value = self[at] = self.compute(at)
-        return value
 
 
 class Selection(NamedTuple):
@@ -89,11 +62,11 @@ class Selection(NamedTuple):
 class Calls:
     """Expected and actual calls, identified by their positions from 0.
 
-    Comparisons are made on first access and kept. They raise a ``ValueError`` as `compare_arguments` does.
+    Comparisons raise a ``ValueError`` as `compare_arguments` does.
 
     Attributes:
         expected: The expected calls of the selected side.
-        made: The selected actual calls.
+        actual: The selected actual calls.
         blocks: The number of each actual call's block, if there are sub-agents: the order of the calls in a block is
             unknown.
 
@@ -104,27 +77,14 @@ class Calls:
     """
 
     def __init__(self, rules: ToolMatch, sample: Sample, selection: Selection) -> None:
-        side, trace = selection.requestor, sample.trace
+        trace = sample.trace
         self.rules = rules
         self.sample = sample
         self.selection = selection
-        self.expected = [call for call in sample.reference_tool_calls or () if call.requestor == side]
-        self.blocks: Sequence[int] | None = None
-        if trace.children or not selection.is_everything:
-            self.made = [one.call for one in self.actual]
-            self.blocks = (
-                _blocks(trace, self.actual, parallel=rules.parallel == "unordered") if trace.children else None
-            )
-        else:
-            self.made = trace.own_calls(side)
-        self._are_few = len(self.expected) * len(self.made) < _MANY_PAIRS
-        self._are_named_alike = [call.name for call in self.expected] == [call.name for call in self.made]
-        self._compared: dict[tuple[int, int], ArgComparison] = {}
-
-    @cached_property
-    def actual(self) -> Sequence[ActualCall]:
-        """The actual calls with their places."""
-        return self.selection.calls(self.sample.trace)
+        self.expected = [call for call in sample.reference_tool_calls or () if call.requestor == selection.requestor]
+        self.actual = selection.calls(trace)
+        parallel = rules.parallel == "unordered"
+        self.blocks = _blocks(trace, self.actual, parallel=parallel) if trace.children else None
 
     @cached_property
     def agents(self) -> Mapping[Agent, JsonObject]:
@@ -136,99 +96,80 @@ class Calls:
     @property
     def have_same_names(self) -> bool:
         """Whether each actual call has the name of the expected one at its position, or at one in the same block."""
-        if self._are_named_alike or self.blocks is None or len(self.expected) != len(self.made):
-            return self._are_named_alike
-        wanted = sorted((block, call.name) for block, call in zip(self.blocks, self.expected, strict=True))
-        return wanted == sorted((block, made.name) for block, made in zip(self.blocks, self.made, strict=True))
+        expected, actual = self._names
+        if expected == actual or self.blocks is None or len(expected) != len(actual):
+            return expected == actual
+        return sorted(zip(self.blocks, expected, strict=True)) == sorted(zip(self.blocks, actual, strict=True))
 
     @property
     def have_same_tools(self) -> bool:
         """Whether each tool was called as often as expected."""
-        return sorted(call.name for call in self.expected) == sorted(made.name for made in self.made)
+        expected, actual = self._names
+        return sorted(expected) == sorted(actual)
+
+    @cached_property
+    def _names(self) -> tuple[list[str], list[str]]:
+        """The tools of the expected and of the actual calls."""
+        return [call.name for call in self.expected], [actual.call.name for actual in self.actual]
 
     @cached_property
     def are_equal(self) -> bool:
         """Whether each actual call is the expected one at its position."""
-        positions = range(len(self.made))
-        return self._are_named_alike and all(map(self.agree, positions, positions))
-
-    def is_equal(self, index: int) -> bool:
-        """Return whether the actual call at a position agrees with the expected one there."""
-        return self.expected[index].name == self.made[index].name and self.agree(index, index)
+        expected, actual = self._names
+        positions = range(len(actual))
+        return expected == actual and all(map(self.agree, positions, positions))
 
     def agree(self, expected: int, actual: int) -> bool:
         """Return whether the arguments of two calls of the same tool fully agree."""
-        wanted, found = self._bytes[0][expected], self._bytes[1][actual]
-        if wanted is None:
+        if not self.is_plain[expected]:
             return self.compare(expected, actual).score == 1
-        return wanted == found or (
-            found is not None and same_json(self.expected[expected].args, self.made[actual].args)
-        )
-
-    def compare(self, expected: int, actual: int) -> ArgComparison:
-        """Return the comparison of the arguments of two calls of the same tool."""
-        known = self._compared.get((expected, actual))
-        if known is None:
-            wanted = self.expected[expected]
-            rules = self.rules_by_tool[wanted.name]
-            made = self.actual[actual]
-            if wanted.agent not in (None, made.agent):
-                difference = ArgDifference("agent", wanted.agent, ABSENT if made.agent is None else made.agent)
-                known = ArgComparison(0.0, (difference,))
-            else:
-                defined = self._tools.get(conversation_path(made.message), ())
-                known = compare_arguments(rules, wanted, made.call, defined)
-            self._compared[expected, actual] = known
-        return known
+        call = self.actual[actual].call
+        return call.args_error is None and same_json(self.expected[expected].args, call.args)
 
     def score(self, expected: int, actual: int) -> float:
         """Return the score of the arguments of two calls of the same tool."""
-        written, made = self._bytes
-        one, other = written[expected], made[actual]
-        if one is None:
+        if not self.is_plain[expected]:
             return self.compare(expected, actual).score
-        if one == other:
+        if self.agree(expected, actual):
             return 1.0
-        if self._are_few:
-            return 0.0 if other is None else _equal_share(self.expected[expected].args, self.made[actual].args)
-        wanted, found = self.expected_items[expected], self.actual_items[actual]
-        if wanted is None or found is None:
-            return 0.0
-        return len(wanted.values & found.values) / len(wanted.names | found.names)
+        call = self.actual[actual].call
+        return 0.0 if call.args_error is not None else _equal_share(self.expected[expected].args, call.args)
+
+    def compare(self, expected: int, actual: int) -> ArgComparison:
+        """Return the comparison of the arguments of two calls of the same tool."""
+        wanted, placed = self.expected[expected], self.actual[actual]
+        if wanted.agent not in (None, placed.agent):
+            difference = ArgDifference("agent", wanted.agent, ABSENT if placed.agent is None else placed.agent)
+            return ArgComparison(0.0, (difference,))
+        defined = self._tools.get(conversation_path(placed.message), ())
+        return compare_arguments(self.rules_by_tool[wanted.name], wanted, placed.call, defined)
 
     @cached_property
-    def _bytes(self) -> tuple[list[bytes | None], list[bytes | None]]:
-        """The arguments of each expected and actual call as bytes.
+    def is_plain(self) -> Sequence[bool]:
+        """Whether the arguments of each expected call are simply compared as typed JSON."""
+        rules = self.rules_by_tool
+        return [
+            call.compare_args is None
+            and call.agent is None
+            and are_plain(rules[call.name])
+            and (KEY_BYTES not in json_bytes(call.args) or not contains_matcher(call.args))
+            for call in self.expected
+        ]
 
-        ``None`` unless the expected ones are simply compared as typed JSON, and if the actual ones could not be read.
-        """
-        are_all_plain = self.rules.is_plain
-        return (
-            [
-                written
-                if call.compare_args is None
-                and call.agent is None
-                and (are_all_plain or are_plain(self.rules_by_tool[call.name]))
-                and (KEY_BYTES not in (written := json_bytes(call.args)) or not contains_matcher(call.args))
-                else None
-                for call in self.expected
-            ],
-            [json_bytes(made.args) if made.args_error is None else None for made in self.made],
+    def key(self, actual: int) -> str | None:
+        """Return a text that equal arguments share; ``None`` if they could not be read."""
+        call = self.actual[actual].call
+        return None if call.args_error is not None else canonical_json(call.args)
+
+    def table(self, expected: Sequence[int], actual: Sequence[int]) -> ArgumentTable | None:
+        """Return a table of the arguments of calls of one tool; ``None`` unless they are simply compared as typed JSON."""
+        if not all(self.is_plain[row] for row in expected):
+            return None
+        calls = [self.actual[column].call for column in actual]
+        return ArgumentTable(
+            [self.expected[row].args for row in expected],
+            [None if call.args_error is not None else call.args for call in calls],
         )
-
-    # The functions do not refer to self, so no cycle keeps a sample's calls in memory.
-
-    @cached_property
-    def expected_items(self) -> Mapping[int, ArgItems | None]:
-        """The arguments of each expected call; ``None`` unless they are simply compared as typed JSON."""
-        expected, (written, _) = self.expected, self._bytes
-        return _Memo(lambda at: None if written[at] is None else ArgItems.of(expected[at].args))
-
-    @cached_property
-    def actual_items(self) -> Mapping[int, ArgItems | None]:
-        """The arguments of each actual call; ``None`` if they could not be read."""
-        made, (_, written) = self.made, self._bytes
-        return _Memo(lambda at: None if written[at] is None else ArgItems.of(made[at].args))
 
     @cached_property
     def _tools(self) -> Mapping[str, Sequence[ToolDefinition]]:
@@ -248,9 +189,9 @@ def _blocks(trace: Trace, calls: Sequence[ActualCall], *, parallel: bool) -> Seq
     ``parallel``, also the calls of one message.
     """
     spans: dict[MessageNumber, tuple[int, int]] = {}
-    for at, made in enumerate(calls):
-        within = [made.message] if parallel else []
-        path = conversation_path(made.message)
+    for at, actual in enumerate(calls):
+        within = [actual.message] if parallel else []
+        path = conversation_path(actual.message)
         while path:
             within.append(path)
             path = path.rpartition(".")[0].rpartition(".")[0]
@@ -266,7 +207,7 @@ def _blocks(trace: Trace, calls: Sequence[ActualCall], *, parallel: bool) -> Seq
             firsts = [calls[first].message for first, _ in of_each]
             if firsts and index < 0:
                 unordered.append(spans[branch.path])
-            elif not all(chronology.precedes(one, other) for one, other in pairwise(firsts)):
+            elif not all(chronology.precedes(first, second) for first, second in pairwise(firsts)):
                 unordered.append((of_each[0][0], of_each[-1][1]))
     blocks = list(range(len(calls)))
     for first, last in sorted(unordered, key=lambda span: (span[0], -span[1])):
@@ -274,7 +215,7 @@ def _blocks(trace: Trace, calls: Sequence[ActualCall], *, parallel: bool) -> Seq
     return blocks
 
 
-def _equal_share(wanted: JsonObject, found: JsonObject) -> float:
+def _equal_share(wanted: JsonObject, received: JsonObject) -> float:
     """Return the share of arguments with equal values among those that either side has."""
-    equal = sum([same_json(value, found[name]) for name, value in wanted.items() if name in found])
-    return equal / len(wanted.keys() | found.keys())
+    equal = sum([same_json(value, received[name]) for name, value in wanted.items() if name in received])
+    return equal / len(wanted.keys() | received.keys())

@@ -49,7 +49,7 @@ def explain_match(match: Match) -> Explanation:
         **_counts(match),
         "pairs": [_pair_as_json(match, pair) for pair in pairs],
         "missing": [{"expected": at, **_as_json(match.expected[at])} for at in missing],
-        "extra": [{"actual": at, **_place(match.actual[at]), **_as_json(match.actual[at].call)} for at in extra],
+        "extra": [{"actual": at, **_location(match.actual[at]), **_as_json(match.actual[at].call)} for at in extra],
         "out_of_order": [_pair_as_json(match, pair) for pair in displaced],
     }
     if match.calls.agents:
@@ -68,55 +68,60 @@ def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
     """
     numbered = match.rules.compares_texts
     pairs = [
-        _Aligned(one, other, EQUAL_ARGS if credit == 1 and not numbered else match.calls.compare(one, other))
-        for one, other, credit in match.pairs
+        _Aligned(
+            expected,
+            actual,
+            EQUAL_ARGS if credit == 1 and not numbered else match.calls.compare(expected, actual),
+        )
+        for expected, actual, credit in match.pairs
     ]
     wanted = _unpaired(len(match.expected), [pair.expected for pair in pairs])
-    found = _unpaired(len(match.actual), [pair.actual for pair in pairs])
-    if not (wanted and found):
+    received = _unpaired(len(match.actual), [pair.actual for pair in pairs])
+    if not (wanted and received):
         return pairs, []
     by_turn = match.rules.within == "turn"
     ordered = defaultdict[int | None, list[tuple[int, int]]](list)  # calls in different turns have no order
-    for one, other, _ in match.pairs:
-        ordered[match.expected[one].turn if by_turn else None].append((one, match.block(other)))
+    for expected, actual, _ in match.pairs:
+        ordered[match.expected[expected].turn if by_turn else None].append((expected, match.block(actual)))
     displaced: list[_Aligned] = []
-    for one, other in sorted(match.unordered_pairs(wanted, found, match.calls.score)):
-        places = ordered[match.expected[one].turn if by_turn else None]
-        at, block = bisect(places, (one, 0)), match.block(other)
+    for expected, actual in sorted(match.unordered_pairs(wanted, received, is_graded=True)):
+        positions = ordered[match.expected[expected].turn if by_turn else None]
+        at, block = bisect(positions, (expected, 0)), match.block(actual)
         in_order = match.rules.order == "any" or (
-            all(before <= block for _, before in places[at - 1 : at])
-            and all(block <= behind for _, behind in places[at : at + 1])
+            all(before <= block for _, before in positions[at - 1 : at])
+            and all(block <= behind for _, behind in positions[at : at + 1])
         )
-        if in_order and match.same_turn(one, other) and not match.credit(one, other):
-            places.insert(at, (one, block))
-            pairs.append(_Aligned(one, other, match.calls.compare(one, other)))
+        pair = _Aligned(expected, actual, match.calls.compare(expected, actual))
+        if in_order and match.same_turn(expected, actual) and not match.credit(expected, actual):
+            positions.insert(at, (expected, block))
+            pairs.append(pair)
         else:
-            displaced.append(_Aligned(one, other, match.calls.compare(one, other)))
+            displaced.append(pair)
     return sorted(pairs), displaced
 
 
 def _by_agent(
     match: Match, pairs: Sequence[_Aligned], displaced: Sequence[_Aligned], missing: Sequence[int], extra: Sequence[int]
 ) -> list[JsonValue]:
-    found: dict[tuple[str | None, str | None], Counter[str]] = {agent: Counter() for agent in match.calls.agents}
+    outcomes: dict[tuple[str | None, str | None], Counter[str]] = {agent: Counter() for agent in match.calls.agents}
     for pair in pairs:
         what = "matched" if pair.comparison.score == 1 else "differing"
-        found[calling_agent(match.actual[pair.actual])][what] += 1
+        outcomes[calling_agent(match.actual[pair.actual])][what] += 1
     for pair in displaced:
-        found[calling_agent(match.actual[pair.actual])]["out_of_order"] += 1
+        outcomes[calling_agent(match.actual[pair.actual])]["out_of_order"] += 1
     for at in extra:
-        found[calling_agent(match.actual[at])]["extra"] += 1
+        outcomes[calling_agent(match.actual[at])]["extra"] += 1
     for at in missing:
         name = match.expected[at].agent
-        known = [agent for agent in match.calls.agents if name is not None and agent.name == name]
-        found.setdefault(known[0] if len(known) == 1 else (None, name), Counter())["missing"] += 1
+        namesakes = [agent for agent in match.calls.agents if name is not None and agent.name == name]
+        outcomes.setdefault(namesakes[0] if len(namesakes) == 1 else (None, name), Counter())["missing"] += 1
     rows: dict[tuple[str | None, str | None], JsonObject] = dict(match.calls.agents.items())
     return [
         {
             **rows.get(agent, {"path": None, "agent": agent[1], "calls": 0, "errors": 0, "repeats": 0}),
             **{what: counts[what] for what in _OUTCOMES},
         }
-        for agent, counts in found.items()
+        for agent, counts in outcomes.items()
     ]
 
 
@@ -131,17 +136,17 @@ def _counts(match: Match) -> JsonObject:
 
 
 def _pair_as_json(match: Match, pair: _Aligned) -> JsonObject:
-    made = match.actual[pair.actual]
-    call = made.call
+    actual = match.actual[pair.actual]
+    call = actual.call
     shown: JsonObject = {
         "expected": pair.expected,
         "actual": pair.actual,
-        **_place(made),
+        **_location(actual),
         "name": call.name,
         "score": pair.comparison.score,
     }
     if pair.comparison.differences:
-        shown["differences"] = copy_json([one.as_json() for one in pair.comparison.differences])
+        shown["differences"] = copy_json([difference.as_json() for difference in pair.comparison.differences])
     if pair.comparison.similarities:
         shown["similarities"] = dict(pair.comparison.similarities)
     if call.args_error is not None:
@@ -149,11 +154,11 @@ def _pair_as_json(match: Match, pair: _Aligned) -> JsonObject:
     return shown
 
 
-def _place(made: ActualCall) -> JsonObject:
+def _location(call: ActualCall) -> JsonObject:
     """Return the number of the call's message, and of a sub-agent its name."""
-    if isinstance(made.message, int) or made.agent is None:
-        return {"message": made.message}
-    return {"message": made.message, "agent": made.agent}
+    if isinstance(call.message, int) or call.agent is None:
+        return {"message": call.message}
+    return {"message": call.message, "agent": call.agent}
 
 
 def _as_json(call: ToolCall) -> JsonObject:
@@ -180,8 +185,8 @@ def _reason(
     return "; ".join(filter(None, parts))
 
 
-def _called(made: ActualCall) -> tuple[str, MessageNumber]:
-    return made.call.name, made.message
+def _called(actual: ActualCall) -> tuple[str, MessageNumber]:
+    return actual.call.name, actual.message
 
 
 def _pair_in_words(match: Match, pair: _Aligned) -> str:
@@ -190,7 +195,8 @@ def _pair_in_words(match: Match, pair: _Aligned) -> str:
         return f"{_name(call.name)}: unreadable arguments ({call.args_error})"
     similarities = {path: f" (similarity {number:.2f})" for path, number in pair.comparison.similarities}
     differences = [
-        f"{one.as_text('got', _LONGEST)}{similarities.get(one.path, '')}" for one in pair.comparison.differences
+        f"{difference.as_text('got', _LONGEST)}{similarities.get(difference.path, '')}"
+        for difference in pair.comparison.differences
     ]
     return f"{_name(call.name)}: {join_limited(differences, _MOST, ', ')}"
 
@@ -206,8 +212,8 @@ def _named(what: str, rule: str, calls: Iterable[tuple[str, MessageNumber | None
 
 def _name_with_messages(name: str, messages: Sequence[MessageNumber | None]) -> str:
     where = list(dict.fromkeys(str(message) for message in messages if message is not None))
-    said = f"{_name(name)}{'' if len(messages) == 1 else f' x{len(messages)}'}"
-    return f"{said} (message{'s' if len(where) > 1 else ''} {join_limited(where, _MOST, ', ')})" if where else said
+    tool = f"{_name(name)}{'' if len(messages) == 1 else f' x{len(messages)}'}"
+    return f"{tool} (message{'s' if len(where) > 1 else ''} {join_limited(where, _MOST, ', ')})" if where else tool
 
 
 def _name(name: str) -> str:

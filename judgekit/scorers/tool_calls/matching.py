@@ -1,28 +1,41 @@
 """Pairing of actual tool calls with expected ones."""
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, groupby, pairwise, product
 from math import fsum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from judgekit.errors import join_limited
+from judgekit.scorers.tool_calls.argument_table import ArgumentTable
 from judgekit.scorers.tool_calls.arguments import ArgMatch
-from judgekit.scorers.tool_calls.assignment import best_in_order, best_in_place, best_pairs
-from judgekit.scorers.tool_calls.calls import ArgItems, Calls, Selection
+from judgekit.scorers.tool_calls.assignment import (
+    best_in_long_order,
+    best_in_order,
+    best_in_place,
+    best_pairs,
+    longest_in_order,
+)
+from judgekit.scorers.tool_calls.calls import Calls, Selection
 from judgekit.scorers.tool_calls.comparers import TextComparison, TextFunction, text_similarities
 from judgekit.scorers.tool_calls.modes import ToolMatch
 from judgekit.scoring import NO_CONVERSATION, Scorer
 from judgekit.threads import run_in_thread
+from judgekit.traces.equality import canonical_json
 from judgekit.traces.rendering import quoted_name
 from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import ActualCall
 from judgekit.traces.tree import conversation_path
 
+if TYPE_CHECKING:
+    from judgekit.scorers.tool_calls.assignment import Indices, Weights
+
 _FEW_PAIRS = 500
 """The number of pairs of expected and actual calls that are compared within 5 ms."""
+_MANY_PAIRS = 20_000
+"""The number of pairs from which arguments are compared as a table."""
 
 
 _UNORDERED = "the order of calls by sub-agents that worked in parallel is not compared: the recording does not tell it"
@@ -36,7 +49,7 @@ class CallPair(NamedTuple):
     credit: float
 
 
-@dataclass  # not frozen, which takes three times as long to create
+@dataclass
 class Match:
     """The best pairing of expected and actual calls.
 
@@ -74,11 +87,11 @@ class Match:
 
     async def with_texts_compared(self) -> "Match":
         """Return the match with the results of text scorers in place of these, because pairing is synchronous."""
-        asked: dict[TextComparison, Scorer] = {}
+        questions: dict[TextComparison, Scorer] = {}
 
         def noting(scorer: Scorer) -> TextFunction:
             def note(expected: str, actual: str) -> float:
-                asked[id(scorer), expected, actual] = scorer
+                questions[id(scorer), expected, actual] = scorer
                 return 0.0
 
             return note
@@ -87,29 +100,29 @@ class Match:
 
         def compare() -> None:
             if not trial.is_exact:
-                for wanted, found in self._by_tool(range(len(self.expected)), range(len(self.calls.made))):
-                    for one, other in product(wanted, found):
-                        trial.calls.compare(one, other)
+                for expected, actual in self._by_tool(range(len(self.expected)), range(len(self.actual))):
+                    for pair in product(expected, actual):
+                        trial.calls.compare(*pair)
 
         await run_in_thread(compare)
-        similarity, warnings = await text_similarities(asked)
-        known = self._with_texts(lambda scorer: lambda expected, made: similarity[id(scorer), expected, made])
-        return replace(known, warnings=[*self.warnings, *warnings])
+        similarity, warnings = await text_similarities(questions)
+        compared = self._with_texts(lambda scorer: lambda expected, actual: similarity[id(scorer), expected, actual])
+        return replace(compared, warnings=[*self.warnings, *warnings])
 
     def _with_texts(self, function: Callable[[Scorer], TextFunction]) -> "Match":
         """Return the match with functions in place of the scorers that compare texts."""
-        rules = {
+        by_tool = {
             tool: rule.model_copy(update={"text": function(scorer)})
             for tool, rule in self.calls.rules_by_tool.items()
             if isinstance(rule, ArgMatch) and (scorer := rule.text_scorer) is not None
         }
-        known = self.rules.model_copy(update={"tools": {**self.rules.tools, **rules}})
-        return Match(known, Calls(known, self.calls.sample, self.calls.selection))
+        rules = self.rules.model_copy(update={"tools": {**self.rules.tools, **by_tool}})
+        return Match(rules, Calls(rules, self.calls.sample, self.calls.selection))
 
     @property
     def is_large(self) -> bool:
         """Whether pairing may take more than 5 ms: there are many pairs, or functions compare arguments."""
-        return self.rules.calls_functions or len(self.calls.expected) * len(self.calls.made) > _FEW_PAIRS
+        return self.rules.calls_functions or (len(self.expected) * len(self.actual) > _FEW_PAIRS and not self.is_exact)
 
     @cached_property
     def tp(self) -> float:
@@ -119,7 +132,7 @@ class Match:
     @property
     def fp(self) -> float:
         """The number of calls made beyond TP, if extra calls are forbidden."""
-        return len(self.calls.made) - self.tp if self.rules.extra == "forbid" else 0.0
+        return len(self.actual) - self.tp if self.rules.extra == "forbid" else 0.0
 
     @property
     def fn(self) -> float:
@@ -154,15 +167,16 @@ class Match:
     def pairs(self) -> Sequence[CallPair]:
         """The pairs with the greatest total credit among those that the order allows; each has some credit."""
         if self.is_exact:
-            return [CallPair(index, index, 1.0) for index in range(len(self.calls.made))]
-        pairs: list[CallPair] = []
+            return [CallPair(index, index, 1.0) for index in range(len(self.actual))]
         credit = self.credit
+        is_graded = self.rules.args_credit == "fraction"
+        pairs: list[CallPair] = []
         for expected, actual in self._parts():
-            is_free = self.rules.order == "any"
-            found = self.unordered_pairs(expected, actual, credit) if is_free else self._ordered_pairs(expected, actual)
-            for one, other in found:
-                if earned := credit(one, other):
-                    pairs.append(CallPair(one, other, earned))
+            if self.rules.order == "any":
+                best: Iterable[tuple[int, int]] = self.unordered_pairs(expected, actual, is_graded=is_graded)
+            else:
+                best = self._ordered_pairs(expected, actual)
+            pairs += [CallPair(row, column, earned) for row, column in best if (earned := credit(row, column))]
         return sorted(pairs)
 
     @property
@@ -170,8 +184,10 @@ class Match:
         """Whether each actual call is the expected one at its position."""
         if self.rules.within == "conversation":
             return self.calls.are_equal
-        return len(self.expected) == len(self.calls.made) and all(
-            self.same_turn(index, index) and self.calls.is_equal(index) for index in range(len(self.calls.made))
+        return (
+            len(self.expected) == len(self.actual)
+            and all(self.same_turn(index, index) for index in range(len(self.actual)))
+            and self.calls.are_equal
         )
 
     def same_turn(self, expected: int, actual: int) -> bool:
@@ -186,7 +202,7 @@ class Match:
     def _parts(self) -> Iterable[tuple[Sequence[int], Sequence[int]]]:
         """Return the positions of calls that may be paired: all, or turn by turn."""
         if self.rules.within == "conversation":
-            return [(range(len(self.expected)), range(len(self.calls.made)))]
+            return [(range(len(self.expected)), range(len(self.actual)))]
         return (
             (
                 [index for index, call in enumerate(self.expected) if call.turn == turn],
@@ -196,26 +212,48 @@ class Match:
         )
 
     def unordered_pairs(
-        self, expected: Iterable[int], actual: Iterable[int], weight: Callable[[int, int], float]
+        self, expected: Iterable[int], actual: Iterable[int], *, is_graded: bool
     ) -> Iterator[tuple[int, int]]:
-        """Yield as many pairs of calls of the same tool as possible, in any order, with the greatest total value."""
-        for wanted, found in self._by_tool(expected, actual):
-            if len(wanted) == len(found) == 1:
-                yield wanted[0], found[0]
+        """Yield as many pairs of calls of the same tool as possible, in any order, with the greatest total value.
+
+        Args:
+            expected: The positions of expected calls.
+            actual: The positions of actual calls.
+            is_graded: Whether arguments that do not fully agree have their score, instead of no value.
+        """
+        for rows, columns in self._by_tool(expected, actual):
+            if len(rows) == len(columns) == 1:
+                yield rows[0], columns[0]
                 continue
-            pairs: dict[int, int] = {}
-            if all(self.calls.expected_items[one] for one in wanted):
+            equal: dict[int, int] = {}
+            are_plain = all(self.calls.is_plain[row] for row in rows)
+            if are_plain:
                 # The scores of plain arguments form a metric, so some best assignment pairs all equal ones.
-                waiting = defaultdict[ArgItems | None, deque[int]](deque)
-                for other in found:
-                    waiting[self.calls.actual_items[other]].append(other)
-                pairs = {
-                    one: waiting[key].popleft() for one in wanted if waiting[key := self.calls.expected_items[one]]
-                }
-            rest, others = [one for one in wanted if one not in pairs], sorted({*found}.difference(pairs.values()))
-            weights = [[weight(one, other) for other in others] for one in rest]
-            best = best_pairs(weights) if any(map(any, weights)) else [*enumerate(range(min(len(rest), len(others))))]
-            yield from (*pairs.items(), *((rest[row], others[column]) for row, column in best))
+                waiting = defaultdict[str | None, deque[int]](deque)
+                for column in columns:
+                    waiting[self.calls.key(column)].append(column)
+                keys = {row: canonical_json(self.expected[row].args) for row in rows}
+                equal = {row: waiting[key].popleft() for row, key in keys.items() if waiting[key]}
+            rest, others = [row for row in rows if row not in equal], sorted({*columns}.difference(equal.values()))
+            yield from equal.items()
+            if are_plain and not is_graded:  # no other pair has a value
+                yield from zip(rest, others, strict=False)
+            else:
+                yield from self._best_pairs(rest, others, is_graded=is_graded)
+
+    def _best_pairs(self, rows: Sequence[int], columns: Sequence[int], *, is_graded: bool) -> Iterable[tuple[int, int]]:
+        table = self.calls.table(rows, columns) if len(rows) * len(columns) > _MANY_PAIRS else None
+        weights: Sequence[Sequence[float]] | Weights
+        if table is not None:
+            weights = table.all_scores()
+            has_weight = bool(weights.any())
+        else:
+            weight = self.calls.score if is_graded else self.calls.agree
+            weights = [[weight(row, column) for column in columns] for row in rows]
+            has_weight = any(map(any, weights))
+        if not has_weight:
+            return zip(rows, columns, strict=False)
+        return ((rows[row], columns[column]) for row, column in best_pairs(weights))
 
     def _ordered_pairs(self, expected: Sequence[int], actual: Sequence[int]) -> Iterable[tuple[int, int]]:
         how = self.rules
@@ -223,23 +261,63 @@ class Match:
         none_left = how.credit == "all_or_nothing" and how.extra == how.missing == "forbid"
         is_in_place = how.order == "sequence" and not none_left
         if is_in_place and how.parallel == "ordered" and self.calls.blocks is None:
-            expected_calls, made = self.expected, self.calls.made
-            return [
-                (one, other)
-                for one, other in zip(expected, actual, strict=False)
-                if expected_calls[one].name == made[other].name
-            ]
-        credit = self.credit
-        weights = [[0.0] * len(actual) for _ in expected]
-        rows, columns = ({index: at for at, index in enumerate(side)} for side in (expected, actual))
-        for wanted, found in self._by_tool(expected, actual):
-            for one in wanted:
-                row = weights[rows[one]]
-                for other in found:
-                    row[columns[other]] = credit(one, other)
+            pairs = zip(expected, actual, strict=False)
+            return [(row, column) for row, column in pairs if self.expected[row].name == self.actual[column].call.name]
         ends = [0, *accumulate(len([*block]) for _, block in groupby(actual, self.block))]
-        best = best_in_place if is_in_place else best_in_order
-        return ((expected[row], actual[column]) for row, column in best(weights, [*pairwise(ends)]))
+        blocks = [*pairwise(ends)]
+        if not is_in_place and len(blocks) == len(actual):
+            in_order = self._pairs_in_order(expected, actual)
+            if in_order is not None:
+                return ((expected[row], actual[column]) for row, column in in_order)
+        weights = [[0.0] * len(actual) for _ in expected]
+        row_of, column_of = ({index: at for at, index in enumerate(side)} for side in (expected, actual))
+        for wanted, received in self._by_tool(expected, actual):
+            for row, column in product(wanted, received):
+                weights[row_of[row]][column_of[column]] = self.credit(row, column)
+        best = best_in_place(weights, blocks) if is_in_place else best_in_order(weights, blocks)
+        return ((expected[row], actual[column]) for row, column in best)
+
+    def _pairs_in_order(self, expected: Sequence[int], actual: Sequence[int]) -> Iterable[tuple[int, int]] | None:
+        """Return the best pairs that do not cross, if all calls have an order and there is a fast way; else ``None``."""
+        row_of, column_of = ({index: at for at, index in enumerate(side)} for side in (expected, actual))
+        if self.rules.args_credit == "all":
+            equal_rows = [0] * len(actual)
+            for wanted, received in self._by_tool(expected, actual):
+                for index, rows in zip(received, self._equal_rows(wanted, received, row_of), strict=True):
+                    equal_rows[column_of[index]] = rows
+            return longest_in_order(equal_rows, len(expected))
+        if len(expected) * len(actual) < _MANY_PAIRS:
+            return None
+        import numpy as np  # noqa: PLC0415 - slow to import, and rarely needed
+
+        tables: dict[int, tuple[ArgumentTable, int, Indices]] = {}
+        for wanted, received in self._by_tool(expected, actual):
+            table = self.calls.table(wanted, received)
+            if table is None:
+                return None
+            rows = np.array([row_of[index] for index in wanted])
+            tables.update({column_of[index]: (table, at, rows) for at, index in enumerate(received)})
+
+        def weights(column: int) -> "tuple[Indices, Weights] | None":
+            if column not in tables:
+                return None
+            table, at, rows = tables[column]
+            return rows, table.scores(at)
+
+        return best_in_long_order(weights, len(expected), len(actual))
+
+    def _equal_rows(self, expected: Sequence[int], actual: Sequence[int], row_of: Mapping[int, int]) -> Iterator[int]:
+        """Yield, for each actual call of one tool, the expected calls that agree with it, as the bits of a number."""
+        plain_rows = defaultdict[str | None, int](int)
+        others: list[int] = []
+        for index in expected:
+            if self.calls.is_plain[index]:
+                plain_rows[canonical_json(self.expected[index].args)] |= 1 << row_of[index]
+            else:
+                others.append(index)
+        for column in actual:
+            agreeing = sum(1 << row_of[index] for index in others if self.calls.agree(index, column))
+            yield plain_rows.get(self.calls.key(column), 0) | agreeing
 
     def block(self, actual: int) -> int:
         """Return the number of a call's block; calls in one block have no order among themselves."""
@@ -251,20 +329,19 @@ class Match:
     def _by_tool(self, expected: Iterable[int], actual: Iterable[int]) -> Iterator[tuple[list[int], list[int]]]:
         """Return the calls of each tool that was both expected and called."""
         wanted: dict[str, list[int]] = {}
-        found: dict[str, list[int]] = {}
-        expected_calls, made = self.expected, self.calls.made
+        received: dict[str, list[int]] = {}
         for index in expected:
-            wanted.setdefault(expected_calls[index].name, []).append(index)
+            wanted.setdefault(self.expected[index].name, []).append(index)
         for index in actual:
-            found.setdefault(made[index].name, []).append(index)
-        return ((calls, found[tool]) for tool, calls in wanted.items() if tool in found)
+            received.setdefault(self.actual[index].call.name, []).append(index)
+        return ((calls, received[tool]) for tool, calls in wanted.items() if tool in received)
 
 
 def _unordered_warning(calls: Calls, rules: ToolMatch) -> Collection[str]:
     blocks = calls.blocks
     if blocks is None or rules.order == "any":
         return ()
-    agents = {(block, conversation_path(made.message)) for block, made in zip(blocks, calls.actual, strict=True)}
+    agents = {(block, conversation_path(call.message)) for block, call in zip(blocks, calls.actual, strict=True)}
     if len(agents) == len({block for block, _ in agents}):
         return ()
     return (_UNORDERED,)

@@ -79,14 +79,13 @@ def test_arguments_that_were_changed_in_place_are_compared_anew():
     assert values(scored) == [1, 1, 1, 1]
 
 
-def test_many_arguments_have_the_same_scores_as_few(monkeypatch):
+def test_the_score_is_the_share_of_equal_arguments():
     one = sample(
         ToolCall("weather", {"a": 1, "b": {"c": [True, 2.0]}, "d": "x"}),
         ToolCall("weather", {"a": 1.0, "b": {"c": [1, 2]}, "e": "x"}),
     )
-    for most in (100, 0):
-        monkeypatch.setattr("judgekit.scorers.tool_calls.calls._MANY_PAIRS", most)
-        assert calls(ToolMatch(), one).score(0, 0) == 1 / 4
+    assert calls(ToolMatch(), one).score(0, 0) == 1 / 4
+    assert calls(ToolMatch(), one).table([0], [0]).all_scores().tolist() == [[1 / 4]]
 
 
 def test_calls_that_a_copy_expects_are_compared_anew():

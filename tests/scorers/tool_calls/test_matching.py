@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
+from random import Random
 
 import pytest
 from hypothesis import example, given, settings
@@ -413,3 +414,41 @@ def test_of_a_sample_failed_calls_are_left_out_if_asked_and_those_of_unknown_end
     for include_failed, names in ((True, "abcd"), (False, "bcd")):
         found = Match.of(PRESETS["exact"], recorded, Selection(include_failed=include_failed))
         assert "".join(one.call.name for one in found.actual) == names
+
+
+@pytest.mark.parametrize("is_shuffled", [False, True])
+def test_the_number_of_comparisons_in_order_grows_with_the_calls_and_not_with_their_pairs(monkeypatch, is_shuffled):
+    comparisons = []
+    agree = Calls.agree
+    monkeypatch.setattr(Calls, "agree", lambda self, *pair: comparisons.append(pair) or agree(self, *pair))
+    numbers = {}
+    for count in (250, 1_000):
+        expected = [ToolCall(f"tool_{index % 7}", {"id": index}) for index in range(count)]
+        called = [ToolCall(call.name, {"id": -1}) if index % 10 == 0 else call for index, call in enumerate(expected)]
+        if is_shuffled:
+            Random(0).shuffle(called)  # noqa: S311 - no secret
+        comparisons.clear()
+        messages = [AIMessage(tool_calls=[call]) for call in called]
+        match = Match.of(PRESETS["exact"], Sample.of(messages, reference_tool_calls=expected), Selection())
+        numbers[count] = len(match.pairs), len(comparisons)
+    assert numbers[1_000][0] > 2 * numbers[250][0] > 0 or is_shuffled
+    assert numbers[1_000][1] < 5 * numbers[250][1] < 5 * 3 * 250
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=6), st.data())
+@pytest.mark.parametrize("args_credit", ["all", "fraction"])
+def test_arguments_in_a_table_are_paired_as_those_of_few_calls(args_credit, numbers, data):
+    expected = [ExpectedCall("f", {"a": a, "b": b} if a else {"b": b}) for a, b in numbers]
+    called = data.draw(st.permutations([*expected, *expected[:2], ExpectedCall("f"), ExpectedCall("g", {"b": 1})]))
+    messages = [AIMessage(tool_calls=[ToolCall(call.name, call.args)]) for call in called]
+    messages.append(AIMessage(tool_calls=[BROKEN]))
+    sample = Sample.of(messages, reference_tool_calls=expected)
+    for order in ("any", "in_order"):
+        rules = ToolMatch(order=order, credit="f1", args_credit=args_credit)
+        explanations = []
+        for many in (10**9, -1):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("judgekit.scorers.tool_calls.matching._MANY_PAIRS", many)
+                match = Match.of(rules, sample, Selection())
+                explanations.append((match.pairs, explain_match(match)))
+        assert explanations[0] == explanations[1]
