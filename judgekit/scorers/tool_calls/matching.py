@@ -295,8 +295,8 @@ class Match:
             table = self.calls.table(wanted, received)
             if table is None:
                 return None
-            rows = np.array([row_of[index] for index in wanted])
-            tables.update({column_of[index]: (table, at, rows) for at, index in enumerate(received)})
+            tool_rows = np.array([row_of[index] for index in wanted])
+            tables.update({column_of[index]: (table, at, tool_rows) for at, index in enumerate(received)})
 
         def weights(column: int) -> "tuple[Indices, Weights] | None":
             if column not in tables:
