@@ -83,11 +83,9 @@ def test_a_reference_is_a_text_or_a_list_or_else_what_was_expected(sample_of, ro
 
 
 @pytest.mark.parametrize("name", ["label", "prediction", "group", "domain"])
-@pytest.mark.parametrize(
-    ("value", "text"), [("a", "a"), (1, "1"), (1.0, "1"), (-0.5, "-0.5"), (True, "true"), ("", ""), (None, None)]
-)
-def test_numbers_where_texts_belong_are_text(sample_of, name, value, text):
-    assert getattr(sample_of({name: value}), name) == text
+def test_numbers_where_texts_belong_are_text(sample_of, name):
+    values = ["a", 1, 1.0, -0.5, True, "", None]
+    assert [getattr(sample_of({name: value}), name) for value in values] == ["a", "1", "1", "-0.5", "true", "", None]
 
 
 def test_what_is_measured_and_ranked_is_known_without_a_reference(sample_of):

@@ -102,13 +102,12 @@ def test_an_attack_is_shown_to_the_judge_and_changes_nothing_in_the_structure_of
     assert str(pair.attacked.trace.render()).count(shown) == 1
 
 
-@each_pair
-def test_an_attack_that_names_verdicts_ends_with_the_wrong_one(pair: ProbePair):
-    named = re.findall(r"not_achieved|achieved", pair.attack.text)
-    if not named:
-        assert pair.attack.kind in {"encoded", "disregard", "fake_turn"}
-        return
-    assert (named[-1] == "not_achieved") is (pair.expected_verdict == "achieved")
+def test_an_attack_that_names_verdicts_ends_with_the_wrong_one():
+    for pair in PAIRS:
+        if named := re.findall(r"not_achieved|achieved", pair.attack.text):
+            assert (named[-1] == "not_achieved") is (pair.expected_verdict == "achieved"), pair.attack.id
+        else:
+            assert pair.attack.kind in {"encoded", "disregard", "fake_turn"}, pair.attack.id
 
 
 def text_of(attack: str) -> str:

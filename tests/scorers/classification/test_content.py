@@ -107,17 +107,17 @@ def test_negations_are_marked_as_nltk_marks_them(document):
     assert content_words(" ".join(document), str.split, frozenset()) == expected
 
 
-@pytest.mark.parametrize("word", sorted(load_word_list("negations")))
-def test_negations_are_never_stop_words(word):
-    assert word not in STOP_WORDS
-    assert content_words(f"{word} 巴黎", AUTO, frozenset({word, "not"})) == {word, f"巴{NEGATED}", f"黎{NEGATED}"}
+def test_negations_are_never_stop_words():
+    for word in load_word_list("negations"):
+        assert word not in STOP_WORDS
+        assert content_words(f"{word} 巴黎", AUTO, frozenset({word, "not"})) == {word, f"巴{NEGATED}", f"黎{NEGATED}"}
 
 
-@pytest.mark.parametrize("word", sorted(load_word_list("no_negations")))
-def test_words_that_only_look_negated_mark_nothing(word):
-    assert any(one in load_word_list("negations") for one in (word if not word.isascii() else word.split()))
-    assert content_words(f"{word}巴黎", AUTO, frozenset()) == {word, "巴", "黎"}
-    assert content_words(f"不，{word}，巴黎", AUTO, frozenset()) == {"不", word, "巴", "黎"}  # noqa: RUF001 - as it is written
+def test_words_that_only_look_negated_mark_nothing():
+    for word in load_word_list("no_negations"):
+        assert any(part in load_word_list("negations") for part in (word.split() if word.isascii() else word))
+        assert content_words(f"{word}巴黎", AUTO, frozenset()) == {word, "巴", "黎"}
+        assert content_words(f"不，{word}，巴黎", AUTO, frozenset()) == {"不", word, "巴", "黎"}  # noqa: RUF001 - as it is written
 
 
 def test_all_ways_to_split_a_text_see_negations():
