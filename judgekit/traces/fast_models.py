@@ -45,6 +45,13 @@ def _adapter(kind: Any) -> TypeAdapter[object]:
     return TypeAdapter(kind)
 
 
+_set_values, _set_names, _set_extra, _set_private = (
+    vars(BaseModel)[name].__set__
+    for name in ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+)
+"""The slots of frozen models, which take half the time of ``object.__setattr__``."""
+
+
 def set_unvalidated(model: BaseModel, **fields: object) -> None:
     """Set fields of a new model, which is not shared yet, to values that are valid for sure."""
     vars(model).update(fields)
@@ -54,11 +61,10 @@ def set_unvalidated(model: BaseModel, **fields: object) -> None:
 def construct(kind: type[Model], fields: dict[str, object]) -> Model:
     """Return a model of all its fields, which were validated before; pydantic's ``model_construct`` takes five times as long."""
     model = object.__new__(kind)
-    set_slot = object.__setattr__  # the models are frozen
-    set_slot(model, "__dict__", fields)
-    set_slot(model, "__pydantic_fields_set__", _all_fields(kind))
-    set_slot(model, "__pydantic_extra__", None)
-    set_slot(model, "__pydantic_private__", None)
+    _set_values(model, fields)
+    _set_names(model, _all_fields(kind))
+    _set_extra(model, None)
+    _set_private(model, None)
     return model
 
 
