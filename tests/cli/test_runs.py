@@ -3,6 +3,7 @@
 import re
 import sqlite3
 import time
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -144,7 +145,7 @@ def test_what_is_removed_is_gone_for_good_and_the_rest_is_there(cli, ended):
     assert [line[0] for line in lines(cli("runs").out)] == ["1"]
     began()
     assert [line[0] for line in lines(cli("runs").out)] == ["1", "3"]
-    with sqlite3.connect(DEFAULT_RUNS_PATH) as db:
+    with closing(sqlite3.connect(DEFAULT_RUNS_PATH)) as db:
         tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE sql LIKE '%run INTEGER%'")]
         assert len(tables) == 6
         found = (db.execute(f"SELECT count(*) FROM {name} WHERE run <> 1").fetchone() for name in tables)  # noqa: S608
@@ -181,7 +182,7 @@ def test_the_last_of_no_runs_cannot_be_removed(cli):
 def test_while_another_program_reads_it_is_said_that_words_may_be_left():
     for _ in range(2):
         run([Sample(id="a")], [says], store=DEFAULT_RUNS_PATH)
-    with sqlite3.connect(DEFAULT_RUNS_PATH, isolation_level=None) as reading:
+    with closing(sqlite3.connect(DEFAULT_RUNS_PATH, isolation_level=None)) as reading:
         reading.execute("BEGIN")
         reading.execute("SELECT * FROM samples").fetchone()
         store = RunStore(DEFAULT_RUNS_PATH)

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import zlib
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -177,7 +178,7 @@ def test_what_is_scored_faster_than_it_is_written_waits():
 def test_conversations_share_dictionaries_of_which_each_can_be_damaged_alone():
     number = 2_500
     asyncio.run(arun(samples(number), [scorer(lambda _: 1.0, name="one")], store=RUNS))
-    with sqlite3.connect(RUNS) as db:
+    with closing(sqlite3.connect(RUNS, isolation_level=None)) as db:
         first, *others = db.execute(
             "SELECT dictionary, min(number), count(*) FROM conversations GROUP BY dictionary ORDER BY 2"
         )
@@ -193,10 +194,10 @@ def test_conversations_short_and_long_are_kept_compressed_and_whole(characters):
     asyncio.run(arun([sample], [scorer(lambda _: 1.0, name="one")], store=RUNS))
     found = Run.stored(path=RUNS)
     assert list(found.conversations()) == [(0, sample)]
-    db = sqlite3.connect(RUNS)
-    (body,), (dictionary,) = (
-        db.execute(f"SELECT {what}").fetchone()
-        for what in ("sample FROM conversations", "dictionary FROM dictionaries")
-    )
+    with closing(sqlite3.connect(RUNS)) as db:
+        (body,), (dictionary,) = (
+            db.execute(f"SELECT {what}").fetchone()
+            for what in ("sample FROM conversations", "dictionary FROM dictionaries")
+        )
     assert Sample.model_validate_json(zlib.decompressobj(zdict=dictionary).decompress(body)) == sample
     assert not any(found.damaged)
