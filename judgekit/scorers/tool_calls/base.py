@@ -13,6 +13,7 @@ from judgekit.scorers.tool_calls.explanation import explain_match
 from judgekit.scorers.tool_calls.matching import Match
 from judgekit.scorers.tool_calls.modes import ToolMatch
 from judgekit.scoring import compute_score
+from judgekit.traces.fast_models import set_unvalidated
 from judgekit.traces.message import Requestor
 from judgekit.traces.sample import Sample
 
@@ -64,7 +65,9 @@ class ToolCallScorer(ScopedScorer):
     def _score_match(self, match: Match) -> Score:
         value = self._value(match)
         reason, details = self._explain(match)
-        return Score.scored(self.name, value, reason=reason, details=details, warnings=match.warnings)
+        score = Score.scored(self.name, value, reason=reason, warnings=match.warnings)
+        set_unvalidated(score, details=details)  # JSON that was made for this score alone
+        return score
 
     def _value(self, match: Match) -> float:
         return match.value

@@ -123,8 +123,8 @@ class Calls:
         """Return whether the arguments of two calls of the same tool fully agree."""
         if not self.is_plain[expected]:
             return self.compare(expected, actual).score == 1
-        call = self.actual[actual].call
-        return call.args_error is None and same_json(self.expected[expected].args, call.args)
+        wanted, call = self.expected[expected].args, self.actual[actual].call
+        return call.args_error is None and (json_bytes(wanted) == json_bytes(call.args) or same_json(wanted, call.args))
 
     def score(self, expected: int, actual: int) -> float:
         """Return the score of the arguments of two calls of the same tool."""
