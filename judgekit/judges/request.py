@@ -85,10 +85,10 @@ class Request:
         """The name of the judge: its provider and model."""
         return f"{self.provider}/{self.model}"
 
-    @property
-    def _settings(self) -> JsonObject:
-        """The values that the reply may depend on besides the messages, by name."""
-        return {
+    @cached_property
+    def _settings(self) -> Mapping[str, bytes]:
+        """The values that the reply may depend on besides the messages, as JSON, by name."""
+        settings: JsonObject = {
             "provider": self.provider,
             "base_url": self.base_url,
             "model": self.model,
@@ -98,21 +98,23 @@ class Request:
             "messages": len(self.messages),
             **self.key_parts,
         }
+        return {name: _bytes(setting) for name, setting in sorted(settings.items())}
 
     @cached_property
     def digests(self) -> dict[str, str]:
         """A short hash of each part, to find the parts in which two requests differ."""
         parts = {**self._settings}
         for index, (role, content) in enumerate(self.messages):
-            parts[f"messages[{index}] ({role})"] = content
+            parts[f"messages[{index}] ({role})"] = _bytes(content)
         if self.images:
-            parts["images"] = self._image_keys
-        return {name: hashlib.sha256(_bytes(part)).hexdigest()[:12] for name, part in parts.items()}
+            parts["images"] = _bytes(self._image_keys)
+        return {name: hashlib.sha256(part).hexdigest()[:12] for name, part in parts.items()}
 
     @cached_property
     def key(self) -> str:
         """The SHA-256 of all values that the reply may depend on. Equal questions have equal keys."""
-        digest = hashlib.sha256(_bytes(self._settings))
+        settings = b",".join([b"%s:%s" % (_bytes(name), setting) for name, setting in self._settings.items()])
+        digest = hashlib.sha256(b"{%s}" % settings)
         for role, content in self.messages:
             text = content.encode(errors="surrogatepass")
             digest.update(b"\n%s %d\n%s" % (role.encode(), len(text), text))
