@@ -65,7 +65,7 @@ class OpenAIClient:
         try:
             self._http = _connect(connection, key)
             self._base_url = connection.base_url.rstrip("/")
-            self._post = self._http.build_request("POST", f"{self._base_url}/chat/completions")
+            self._empty = self._http.build_request("GET", f"{self._base_url}/chat/completions")  # GET sets no length
         except Exception as error:  # noqa: BLE001 - proxies and certificates may raise anything
             problem = ConfigError(f"{connection.base_url}: cannot set up a connection: {self._masked(str(error))}")
         else:
@@ -106,8 +106,8 @@ class OpenAIClient:
         """Return the status, the headers and the body of the response."""
         params = request.params_with_limit("max_completion_tokens" if self._host.endswith(_OPENAI) else "max_tokens")
         body = {"model": request.model, "messages": chat_messages(request), **params, **response_format(request)}
-        post = self._post
-        full = type(post)("POST", post.url, headers=post.headers, content=to_json(body), extensions=post.extensions)
+        empty = self._empty
+        full = type(empty)("POST", empty.url, headers=empty.headers, content=to_json(body), extensions=empty.extensions)
         response = await self._http.send(full, stream=True)
         return response.status_code, response.headers, await read_body(self._max_reply_bytes, response)
 
