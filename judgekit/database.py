@@ -45,11 +45,11 @@ def schema_version(db: sqlite3.Connection, path: Path | None, application: int, 
     Raises:
         StoreError: The database is another program's, or was written by another version of judgekit.
     """
-    (found,), (version,), (tables,) = (
+    (owner,), (version,), (tables,) = (
         db.execute(sql).fetchone()
         for sql in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_schema")
     )
-    if found != application and (found or version or tables):
+    if owner != application and (owner or version or tables):
         raise StoreError(f"{path}: belongs to another program; name another file")
     if version > newest:
         raise StoreError(
@@ -67,8 +67,8 @@ def enable_wal(db: sqlite3.Connection) -> str | None:
     except sqlite3.OperationalError as error:
         # The process that is writing has done this, or will do it when it opens the file the next time.
         return None if result_code(error) == sqlite3.SQLITE_BUSY else str(error)
-    found = mode.decode() if isinstance(mode, bytes) else str(mode)
-    return None if found == "wal" else f"journal_mode is {found}"
+    journal = mode.decode() if isinstance(mode, bytes) else str(mode)
+    return None if journal == "wal" else f"journal_mode is {journal}"
 
 
 def result_code(error: Exception) -> int:

@@ -179,8 +179,8 @@ class OverloadError(JudgeError):
         retry_after: Seconds to wait, if the provider says so.
     """
 
-    def __init__(self, found: str, *, status: int | None = None, retry_after: float | None = None) -> None:
-        super().__init__(found)
+    def __init__(self, problem: str, *, status: int | None = None, retry_after: float | None = None) -> None:
+        super().__init__(problem)
         self.status = status
         self.retry_after = retry_after
 
@@ -219,8 +219,8 @@ class ReplyError(JudgeError):
         text: The answer as received.
     """
 
-    def __init__(self, found: str, *, text: str) -> None:
-        super().__init__(found)
+    def __init__(self, problem: str, *, text: str) -> None:
+        super().__init__(problem)
         self.text = text
 
 
@@ -297,7 +297,7 @@ def unknown_name_message(
 ) -> str:
     """Return a message that no ``kind`` is called ``name``, with the nearest name or the ``guess``, and the choices."""
     names = list(choices)
-    folded = {one.casefold(): one for one in names}
+    folded = {choice.casefold(): choice for choice in names}
     near = closest_name(str(name).casefold(), folded)
     meant = folded[near] if near else guess
     hint = f", did you mean {meant!r}?" if meant else "."
@@ -313,10 +313,10 @@ def closest_name(name: str, names: Iterable[str], similarity: float = 0.6) -> st
 
 def error_with_location(error: BaseException) -> str:
     """Return an error's text with the lines of user code that raised it, the innermost last."""
-    found = f"{type(error).__name__}: {error}"
+    problem = f"{type(error).__name__}: {error}"
     frames = [frame for frame in extract_tb(error.__traceback__) if _is_user_code(frame.filename)]
-    places = [f"{Path(one.filename).name}, line {one.lineno}, in {one.name}" for one in frames[-_FRAMES_SHOWN:]]
-    return f"{found} ({' > '.join(places)})" if places else found
+    places = [f"{Path(frame.filename).name}, line {frame.lineno}, in {frame.name}" for frame in frames[-_FRAMES_SHOWN:]]
+    return f"{problem} ({' > '.join(places)})" if places else problem
 
 
 def _is_user_code(file: str) -> bool:
@@ -339,7 +339,7 @@ def validation_message(error: ValidationError, record: object = None) -> str:
         record: The validated value. If given, the paths leave out the names of union branches that pydantic adds.
     """
     problems = error.errors(include_url=False, include_context=False)
-    shown = [f"{_json_path(one, record)}: {_problem_text(one)}" for one in problems[:3]]
+    shown = [f"{_json_path(problem, record)}: {_problem_text(problem)}" for problem in problems[:3]]
     more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
     return "; ".join(shown) + more
 
@@ -348,8 +348,8 @@ def _problem_text(problem: ErrorDetails) -> str:
     if problem["type"] == "value_error":  # raised by judgekit, whose message is complete
         return problem["msg"].removeprefix("Value error, ")
     kind = _JSON_KINDS.get(problem["type"])
-    said = f"Input should be {kind}" if kind else problem["msg"]
-    return f"{said}, found {short_repr(problem['input'])}"
+    expected = f"Input should be {kind}" if kind else problem["msg"]
+    return f"{expected}, found {short_repr(problem['input'])}"
 
 
 def _json_path(problem: ErrorDetails, record: object) -> str:

@@ -138,13 +138,13 @@ class Url(str):
         with _plain_errors():
             system, path = self._connected()
             try:
-                found = system.info(path)
+                details = system.info(path)
             except PermissionError:
                 system.ls(path)  # unlike the answer to a HEAD request, the answer to this one says why
                 raise
-        if found["type"] == "directory":
+        if details["type"] == "directory":
             raise IsADirectoryError("is a folder")
-        return _version(found)
+        return _version(details)
 
     def objects(self) -> "list[Url]":
         """Return the objects below this prefix, with their versions.
@@ -230,11 +230,13 @@ class Url(str):
         path = kind._strip_protocol(self)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         return kind(**_OPTIONS.get(self.scheme, {}), **account, use_listings_cache=False), path
 
-    def _named(self, found: Mapping[str, Mapping[str, object]]) -> "list[Url]":
+    def _named(self, listing: Mapping[str, Mapping[str, object]]) -> "list[Url]":
         """Return the URLs of objects that a listing names without the scheme and the account."""
         bucket = "/".join(self.split("/")[:3])
-        files = ((name, one) for name, one in found.items() if one["type"] == "file" and not name.endswith("/"))
-        return [Url(f"{bucket}/{name.lstrip('/').partition('/')[2]}", _version(one)) for name, one in files]
+        files = (
+            (name, details) for name, details in listing.items() if details["type"] == "file" and not name.endswith("/")
+        )
+        return [Url(f"{bucket}/{name.lstrip('/').partition('/')[2]}", _version(details)) for name, details in files]
 
 
 Location: TypeAlias = Path | Url
@@ -256,9 +258,9 @@ class _ObjectReader(io.RawIOBase):
     def readinto(self, buffer: "WriteableBuffer") -> int:
         view = memoryview(buffer)
         with _plain_errors():
-            found = self._file.read(len(view))
-        view[: len(found)] = found
-        return len(found)
+            content = self._file.read(len(view))
+        view[: len(content)] = content
+        return len(content)
 
     def seek(self, offset: int, whence: int = 0) -> int:
         return self._file.seek(offset, whence)
@@ -285,8 +287,8 @@ def to_location(given: Path | str) -> Location:
     if scheme == "file":
         return text_path(given)
     if scheme not in _EXTRAS:
-        known = ", ".join(f"{one}://" for one in _EXTRAS)
-        raise ConfigError(f"{scheme}:// URLs are not read or written; use a local file, or one of {known}")
+        schemes = ", ".join(f"{scheme_name}://" for scheme_name in _EXTRAS)
+        raise ConfigError(f"{scheme}:// URLs are not read or written; use a local file, or one of {schemes}")
     rest = given[len(scheme) + 3 :]
     bucket = rest.partition("/")[0]
     if ":" in bucket or ("@" in bucket and _EXTRAS[scheme] != "azure") or _QUERY.search(rest):
@@ -310,15 +312,15 @@ def require_local(path: Path | str, what: str) -> Path:
     Raises:
         ConfigError: It is a URL. ``what`` says what kind of file has to be local, and why.
     """
-    found = _AS_PATH.match(str(path))
-    if found and not Path(path).exists():
-        raise ConfigError(f"{found[1]}://{str(path)[found.end() :].lstrip('/')}: is a URL; {what}")
+    match = _AS_PATH.match(str(path))
+    if match and not Path(path).exists():
+        raise ConfigError(f"{match[1]}://{str(path)[match.end() :].lstrip('/')}: is a URL; {what}")
     return Path(path)
 
 
-def _version(found: Mapping[str, object]) -> ObjectVersion:
-    etag = found.get("ETag") or found.get("etag") or found.get("generation") or ""
-    return ObjectVersion(str(etag).strip('"'), cast("int", found["size"]))
+def _version(details: Mapping[str, object]) -> ObjectVersion:
+    etag = details.get("ETag") or details.get("etag") or details.get("generation") or ""
+    return ObjectVersion(str(etag).strip('"'), cast("int", details["size"]))
 
 
 @contextmanager
@@ -329,20 +331,23 @@ def _plain_errors() -> Generator[None]:
     except (JudgekitError, IsADirectoryError):
         raise
     except Exception as error:  # each library raises its own, and those of its HTTP client
-        kind = next((one for one in (FileNotFoundError, PermissionError) if isinstance(error, one)), OSError)
+        kind = next(
+            (error_kind for error_kind in (FileNotFoundError, PermissionError) if isinstance(error, error_kind)),
+            OSError,
+        )
         raise kind(_explanation(error)) from error
 
 
 def _explanation(error: Exception) -> str:
     code = _code(error)
-    if known := _ADVICE.get(code) or _BY_CLASS.get(type(error).__name__):
-        return known
+    if advice := _ADVICE.get(code) or _BY_CLASS.get(type(error).__name__):
+        return advice
     if isinstance(error, FileNotFoundError):
         return _ADVICE["404"]
     if isinstance(error, TimeoutError):
         return _BY_CLASS["ReadTimeoutError"]
-    said = " ".join(str(error).split()) or type(error).__name__
-    return truncated(f"{code}: {said}" if code else said, _SHOWN)
+    text = " ".join(str(error).split()) or type(error).__name__
+    return truncated(f"{code}: {text}" if code else text, _SHOWN)
 
 
 def _code(error: BaseException | None) -> str:
@@ -350,7 +355,7 @@ def _code(error: BaseException | None) -> str:
     while error is not None:
         response = getattr(error, "response", None)
         if isinstance(response, dict):
-            known = cast("dict[str, dict[str, object]]", response).get("Error", {})
-            return str(known.get("Code", ""))
+            details = cast("dict[str, dict[str, object]]", response).get("Error", {})
+            return str(details.get("Code", ""))
         error = error.__cause__ or error.__context__
     return ""

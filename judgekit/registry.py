@@ -27,7 +27,7 @@ def is_reference(name: str) -> bool:
 @cache
 def entry_point_references(group: Group) -> Mapping[str, str]:
     """Return the entry points of installed packages in ``judgekit.<group>``, as references by name."""
-    return {one.name: f"{one.module}:{one.attr}" for one in entry_points(group=f"judgekit.{group}")}
+    return {point.name: f"{point.module}:{point.attr}" for point in entry_points(group=f"judgekit.{group}")}
 
 
 def import_object(reference: str) -> object:
@@ -38,16 +38,16 @@ def import_object(reference: str) -> object:
     Raises:
         ConfigError: There is no such object, or its module raised an error, whose place the message names.
     """
-    place, _, name = reference.rpartition(":") if ":" in reference else (reference, "", "")
-    module = _module(place, reference)
+    module_name, _, name = reference.rpartition(":") if ":" in reference else (reference, "", "")
+    module = _module(module_name, reference)
     if not name:
         raise ConfigError(f"{reference}: name an object in it: {reference}:NAME{_names_in(module)}")
-    found: object = module
+    named: object = module
     for part in name.split("."):
-        if not hasattr(found, part):
-            raise ConfigError(f"{reference}: {place} has no {name}{_names_in(module)}")
-        found = getattr(found, part)
-    return found
+        if not hasattr(named, part):
+            raise ConfigError(f"{reference}: {module_name} has no {name}{_names_in(module)}")
+        named = getattr(named, part)
+    return named
 
 
 def find_object(
@@ -72,29 +72,29 @@ def find_object(
     if name not in packages and ":" not in name:
         unknown = ConfigError.unknown(what, name, {**own, **packages}, guess)
         raise ConfigError(f"{unknown}; name one of your own as package.module:NAME")
-    found = import_object(packages.get(name, name))
-    made = found() if isinstance(found, type) else found
-    if missing := [need for need in needs if not hasattr(made, need)]:
+    imported = import_object(packages.get(name, name))
+    instance = imported() if isinstance(imported, type) else imported
+    if missing := [need for need in needs if not hasattr(instance, need)]:
         raise ConfigError(f"{name}: not a {what}: it has no {join_limited(missing, separator=', ')}")
-    return cast("Kind", made)
+    return cast("Kind", instance)
 
 
-def _module(place: str, reference: str) -> ModuleType:
-    file = Path(place)
-    is_file = place.endswith(".py") or "/" in place
+def _module(name: str, reference: str) -> ModuleType:
+    file = Path(name)
+    is_file = name.endswith(".py") or "/" in name
     folder = str(file.parent.absolute() if is_file else Path.cwd())
     if folder not in sys.path:
         sys.path.append(folder)  # last, so that no file there hides a module of Python
     try:
         if not is_file:
-            return import_module(place)
+            return import_module(name)
         if not file.is_file():
-            raise ConfigError(f"{reference}: no such file: {place}")
+            raise ConfigError(f"{reference}: no such file: {name}")
         return _loaded(file)
     except ConfigError:
         raise
     except ModuleNotFoundError as error:
-        if error.name is not None and (place == error.name or place.startswith(f"{error.name}.")):
+        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             raise ConfigError(f"{reference}: no module named {error.name}, neither here nor installed") from error
         raise ConfigError(f"{reference}: {error_with_location(error)}") from error
     except Exception as error:
@@ -105,10 +105,10 @@ def _loaded(file: Path) -> ModuleType:
     """Return the module of a file, which has the name of the file unless another module has it."""
     path = str(file.absolute())
     for name in (file.stem, path):
-        known = sys.modules.get(name)
-        if known is not None and getattr(known, "__file__", None) == path:
-            return known
-        if known is None and (name == path or getattr(importlib.util.find_spec(name), "origin", path) == path):
+        loaded = sys.modules.get(name)
+        if loaded is not None and getattr(loaded, "__file__", None) == path:
+            return loaded
+        if loaded is None and (name == path or getattr(importlib.util.find_spec(name), "origin", path) == path):
             spec = importlib.util.spec_from_file_location(name, path)
             if spec is None or spec.loader is None:
                 break

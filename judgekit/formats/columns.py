@@ -32,19 +32,19 @@ class Columns:
             these = " and ".join(repr(theirs) for theirs, ours in self.names.items() if ours == twice)
             raise ConfigError(f"columns: {these} are both renamed to {twice!r}")
 
-    def renamed(self, found: Iterable[str]) -> list[str]:
+    def renamed(self, columns: Iterable[str]) -> list[str]:
         """Return the column names of a row in order, renamed.
 
         Raises:
             TraceError: Two columns have the same name.
         """
-        found = list(found)
-        if (twice := _first_duplicate(found)) is not None:
+        columns = list(columns)
+        if (twice := _first_duplicate(columns)) is not None:
             raise TraceError(f"two columns are named {twice!r}")
-        self.seen.update(dict.fromkeys(found))
-        ours = [self.names.get(name, name) for name in found]
+        self.seen.update(dict.fromkeys(columns))
+        ours = [self.names.get(name, name) for name in columns]
         if (twice := _first_duplicate(ours)) is not None:
-            theirs = next(name for name in found if self.names.get(name) == twice)
+            theirs = next(name for name in columns if self.names.get(name) == twice)
             raise TraceError(f"cannot rename the column {theirs!r} to {twice!r}: there already is a column {twice!r}")
         return ours
 

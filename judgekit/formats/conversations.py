@@ -174,12 +174,12 @@ def _in_document(
     if rows is not None and is_detected:
         source = replace(source, record_readers=RecordReaders(reader))
     records = (FileRecord(None, value, document.clean) for value in (conversations if rows is None else rows))
-    found: FileContent
+    content_of_file: FileContent
     if rows is None:
-        found = (partial(_read, record, reader, source, index) for index, record in enumerate(records))
+        content_of_file = (partial(_read, record, reader, source, index) for index, record in enumerate(records))
     else:
-        found = _in_rows(records, source)
-    return reader, chain((TraceError(notice, path=file.path) for notice in notices), found)
+        content_of_file = _in_rows(records, source)
+    return reader, chain((TraceError(notice, path=file.path) for notice in notices), content_of_file)
 
 
 def _renamed(document: JsonValue, columns: Columns) -> JsonValue:

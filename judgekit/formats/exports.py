@@ -50,10 +50,10 @@ def read_page(value: JsonValue) -> Page | None:
     return Page(records, any(map(_continues, places))) if isinstance(records, list) else None
 
 
-def _continues(place: JsonObject) -> bool:
-    page, pages = place.get("page"), place.get("totalPages") or place.get("total_pages")
+def _continues(fields: JsonObject) -> bool:
+    page, pages = fields.get("page"), fields.get("totalPages") or fields.get("total_pages")
     more = isinstance(page, int) and isinstance(pages, int) and page < pages
-    return more or any(place.get(name) for name in (*_CURSORS, "has_more", "hasMore"))
+    return more or any(fields.get(name) for name in (*_CURSORS, "has_more", "hasMore"))
 
 
 def reject_column_frame(value: JsonValue) -> None:
@@ -76,13 +76,15 @@ def reject_mixed_conversations(messages: JsonValue) -> None:
     Raises:
         TraceError: It holds several conversations. The error names the field that distinguishes them.
     """
-    if not isinstance(messages, list) or any(not isinstance(one, dict) or "attributes" in one for one in messages):
+    if not isinstance(messages, list) or any(
+        not isinstance(message, dict) or "attributes" in message for message in messages
+    ):
         return  # other values, or spans
     for name in (*_TRACES, *_SESSIONS):
-        found = {str(value) for one in messages if (value := lookup(one, name)) is not None}
-        if len(found) > 1:
+        ids = {str(value) for message in messages if (value := lookup(message, name)) is not None}
+        if len(ids) > 1:
             raise TraceError(
-                f"contains messages of {len(found):,} conversations (by {name!r}) in one list; "
+                f"contains messages of {len(ids):,} conversations (by {name!r}) in one list; "
                 f"write one list per conversation: jq -c 'group_by(.{name})[]' FILE > conversations.jsonl"
             )
 
@@ -90,7 +92,7 @@ def reject_mixed_conversations(messages: JsonValue) -> None:
 def has_trace_id(record: JsonValue | TraceError) -> bool:
     """Return whether a record has the id of a trace, parent or session."""
     return isinstance(record, dict) and any(
-        place.get(name) for place in _places(record) for name in (*_TRACES, *_PARENTS, *_SESSIONS)
+        fields.get(name) for fields in _places(record) for name in (*_TRACES, *_PARENTS, *_SESSIONS)
     )
 
 
@@ -110,8 +112,8 @@ def reject_spread_traces(records: Iterable[JsonValue | TraceError]) -> str | Non
     for record in records:
         if not isinstance(record, dict):
             continue
-        if (found := _first(record, (*_TRACES, *_PARENTS))) or (found := _first(record, ("id",))):
-            name, trace = found
+        if (named_id := _first(record, (*_TRACES, *_PARENTS))) or (named_id := _first(record, ("id",))):
+            name, trace = named_id
             if trace in traces and (name, traces[trace]) != ("id", "id"):
                 spread[trace] += 1
                 columns[traces[trace] if name == "id" else name] = None
@@ -167,9 +169,9 @@ class RepeatedHistories:
 
 def _first(record: JsonObject, names: Sequence[str]) -> tuple[str, str] | None:
     """Return the first of some fields that holds an id, and the id."""
-    for place in _places(record):
+    for fields in _places(record):
         for name in names:
-            value = place.get(name)
+            value = fields.get(name)
             value = value[0] if isinstance(value, list) and value else value
             if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
                 return name, str(value)

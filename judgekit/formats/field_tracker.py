@@ -56,8 +56,7 @@ class FieldTracker:
             TraceError: It is not an object.
         """
         if not isinstance(value, dict):
-            found = f"{path or 'the record'}: expected an object, found {short_repr(value)}"
-            raise TraceError(found)
+            raise TraceError(f"{path or 'the record'}: expected an object, found {short_repr(value)}")
         return cls(value, path)
 
     @property
@@ -117,15 +116,15 @@ class FieldTracker:
         # Tables turn whole numbers into fractions if one is missing.
         return None if value is None else str(int(value) if isinstance(value, float) else value)
 
-    def one_of(self, name: str, known: Collection[str]) -> str:
+    def one_of(self, name: str, choices: Collection[str]) -> str:
         """Return a text without taking it.
 
         Raises:
             TraceError: It is not one of the known texts.
         """
         value = self._fields.get(name)
-        if not isinstance(value, str) or value not in known:
-            raise self.type_error(name, f"one of {', '.join(known)}")
+        if not isinstance(value, str) or value not in choices:
+            raise self.type_error(name, f"one of {', '.join(choices)}")
         return value
 
     def boolean(self, *names: str) -> bool | None:
@@ -237,9 +236,9 @@ class FieldTracker:
                 except (ValueError, RecursionError):
                     self.warn("invalid JSON", name)
 
-    def warn(self, found: str, name: str = "") -> None:
+    def warn(self, message: str, name: str = "") -> None:
         """Add a warning about this object or one of its fields."""
-        self.warnings.append(TraceWarning(found, path=_joined(self.path, name) or None))
+        self.warnings.append(TraceWarning(message, path=_joined(self.path, name) or None))
 
     def extended(self, **fields: JsonValue) -> "FieldTracker":
         """Return an object with all fields that were not taken, which it takes, and with other fields."""
@@ -253,8 +252,8 @@ class FieldTracker:
     def type_error(self, name: str, expected: str) -> TraceError:
         """Return the error for a field that is missing or of the wrong type."""
         value = self._fields.get(name)
-        found = "nothing" if value is None else short_repr(value)
-        return TraceError(f"{_joined(self.path, name)}: expected {expected}, found {found}")
+        shown = "nothing" if value is None else short_repr(value)
+        return TraceError(f"{_joined(self.path, name)}: expected {expected}, found {shown}")
 
     def leftover(self) -> JsonObject:
         """Return all fields that were not taken, in their own shape, and remove them from this object."""
@@ -266,7 +265,7 @@ class FieldTracker:
                 if isinstance(child, FieldTracker):
                     rest = child.leftover()
                 else:
-                    rests: list[JsonValue] = [one.leftover() for one in child]
+                    rests: list[JsonValue] = [item.leftover() for item in child]
                     rest = rests if any(rests) else None
                 if rest:
                     left[name] = rest

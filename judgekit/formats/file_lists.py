@@ -46,15 +46,15 @@ def list_files(path: Path | str) -> Sequence[Location]:
     if isinstance(path, Url):
         return _list_objects(path)
     if path.is_dir():
-        inside = {PurePosixPath(one.relative_to(path)): one for one in path.rglob("*")}
-        found = sorted(inside[one] for one in _with_records(inside) if inside[one].is_file())
-        if not found:
+        inside = {PurePosixPath(file.relative_to(path)): file for file in path.rglob("*")}
+        files = sorted(file for name in _with_records(inside) if (file := inside[name]).is_file())
+        if not files:
             raise TraceError(f"contains no readable files; known suffixes: {_SUFFIX_LIST}", path=path)
-        return found
+        return files
     if path.exists() or not glob.has_magic(str(path)):
         return [path]
     fitting = glob.glob(str(path), recursive=True)  # noqa: PTH207 - Path.glob shows hidden files
-    return sorted(one for one in map(Path, fitting) if one.is_file()) or [path]
+    return sorted(file for file in map(Path, fitting) if file.is_file()) or [path]
 
 
 def _list_objects(url: Url) -> Sequence[Url]:
@@ -63,8 +63,8 @@ def _list_objects(url: Url) -> Sequence[Url]:
     except IsADirectoryError:
         return _objects_below(url)
     except FileNotFoundError as error:
-        if glob.has_magic(url) and (found := _listed(url, url.matches)):
-            return sorted(found)
+        if glob.has_magic(url) and (matches := _listed(url, url.matches)):
+            return sorted(matches)
         raise TraceError(str(error), path=url) from error
     except OSError as error:
         raise TraceError(f"cannot be read: {error}", path=url) from error
@@ -72,9 +72,9 @@ def _list_objects(url: Url) -> Sequence[Url]:
 
 def _objects_below(prefix: Url) -> Sequence[Url]:
     start = len(prefix.rstrip("/")) + 1
-    inside = {PurePosixPath(one[start:]): one for one in _listed(prefix, prefix.objects)}
-    if found := sorted(inside[one] for one in _with_records(inside)):
-        return found
+    inside = {PurePosixPath(url[start:]): url for url in _listed(prefix, prefix.objects)}
+    if urls := sorted(inside[name] for name in _with_records(inside)):
+        return urls
     raise TraceError(f"contains no readable files; known suffixes: {_SUFFIX_LIST}", path=prefix)
 
 
@@ -87,19 +87,19 @@ def _listed(url: Url, objects: Callable[[], Sequence[Url]]) -> Sequence[Url]:
 
 def locate_object(url: Url) -> Url:
     """Return the URL with the version of the object that is read."""
-    found = [url] if url.version is not None else _list_objects(url)
-    if list(found) != [url]:
+    objects = [url] if url.version is not None else _list_objects(url)
+    if list(objects) != [url]:
         raise TraceError("is a folder or a pattern; name one object", path=url)
-    return found[0]
+    return objects[0]
 
 
 def _with_records(names: Iterable[PurePosixPath]) -> Iterator[PurePosixPath]:
     """Yield the names, relative to a folder, of visible files that hold records."""
-    shown = [one for one in names if not any(part.startswith(".") for part in one.parts)]
-    datasets = {folder for one in shown if _suffix(one) == ".arrow" for folder in (one.parent, one.parent.parent)}
-    for one in shown:
-        if _suffix(one) in _FOLDER_SUFFIXES and not (one.name in _DATASET_METADATA and one.parent in datasets):
-            yield one
+    shown = [name for name in names if not any(part.startswith(".") for part in name.parts)]
+    datasets = {folder for name in shown if _suffix(name) == ".arrow" for folder in (name.parent, name.parent.parent)}
+    for name in shown:
+        if _suffix(name) in _FOLDER_SUFFIXES and not (name.name in _DATASET_METADATA and name.parent in datasets):
+            yield name
 
 
 def require_separate_output(output: Path | str, *read: Path | str | None) -> None:

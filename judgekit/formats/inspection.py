@@ -101,8 +101,8 @@ class Inspection:
         self.conversations += 1
         self.duplicate_ids += sample.id in self._ids
         self._ids.add(sample.id)
-        known = set(References.__annotations__).difference(_NO_REFERENCES)
-        self.references.update(name for name in sorted(known) if getattr(sample, name) is not None)
+        fields = set(References.__annotations__).difference(_NO_REFERENCES)
+        self.references.update(name for name in sorted(fields) if getattr(sample, name) is not None)
         trace = sample.trace
         self._add_messages(trace)
         for label in trace.labels:

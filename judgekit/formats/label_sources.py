@@ -47,8 +47,8 @@ def label_source(name: str, *, judged: bool | None = None) -> LabelSource:
 
 def combined_source(sources: Iterable[LabelSource]) -> LabelSource:
     """Return the source of a verdict that combines several: a person overrides all, and a judge decides with code."""
-    found = set(sources)
+    kinds = set(sources)
     for source in ("human", "judge"):
-        if source in found:
+        if source in kinds:
             return source
-    return "benchmark" if found == {"benchmark"} else "unknown"
+    return "benchmark" if kinds == {"benchmark"} else "unknown"

@@ -111,10 +111,10 @@ def _holds(whole: str, content: JsonValue) -> bool:
 
 
 def _holes(attributes: JsonObject) -> list[_Hole]:
-    found = [(match, str(attributes[name])) for name in attributes if (match := _ROLE.fullmatch(name))]
+    roles = [(match, str(attributes[name])) for name in attributes if (match := _ROLE.fullmatch(name))]
     return [
         _Hole(match[1], match[2], role, any(name.startswith(f"{match[1]}tool_calls") for name in attributes))
-        for match, role in sorted(found, key=lambda one: (one[0][2], int(one[0][3])))
+        for match, role in sorted(roles, key=lambda pair: (pair[0][2], int(pair[0][3])))
         if not any(name.startswith(f"{match[1]}content") for name in attributes)
     ]
 
@@ -125,5 +125,7 @@ def _messages(body: JsonObject, side: str) -> list[JsonObject]:
 
 def _are_standard(content: JsonValue) -> bool:
     """Return whether a text is JSON of OpenTelemetry messages or of their parts."""
-    found = parse_if_json(content) if isinstance(content, str) and content.startswith("[{") else None
-    return isinstance(found, list) and all(isinstance(one, dict) and ("parts" in one or "type" in one) for one in found)
+    parts = parse_if_json(content) if isinstance(content, str) and content.startswith("[{") else None
+    return isinstance(parts, list) and all(
+        isinstance(part, dict) and ("parts" in part or "type" in part) for part in parts
+    )

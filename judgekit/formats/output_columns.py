@@ -46,7 +46,7 @@ class OutputColumns:
             number: The number of the row, from 0.
         """
         last = self.blocks[-1].stop
-        beside: JsonObject = {name: cell for name, cell in zip(self.header[last:], cells[last:], strict=True) if cell}
+        others: JsonObject = {name: cell for name, cell in zip(self.header[last:], cells[last:], strict=True) if cell}
         return {
             "testIdx": number,
             "vars": dict(zip(variables, cells, strict=False)),
@@ -58,5 +58,5 @@ class OutputColumns:
                 }
                 for block in self.blocks
             ],
-            **({"columns": beside} if beside else {}),
+            **({"columns": others} if others else {}),
         }

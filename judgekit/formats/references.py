@@ -45,12 +45,12 @@ class ReferenceJoiner:
         self._warnings: list[TraceWarning] = []
         for index, (line, row, _) in enumerate(rows):
             try:
-                key, value, known = self._split(row)
-                checked = make_sample(value, known)
+                key, value, facts = self._split(row)
+                checked = make_sample(value, facts)
             except TraceError as error:
                 raise TraceError(error.problem, path=path, index=index if line is None else None, line=line) from error
             self._key = key
-            self._references[value] = {name: getattr(checked, name) for name in known}
+            self._references[value] = {name: getattr(checked, name) for name in facts}
             self._places.setdefault(value, []).append(f"record {index}" if line is None else f"line {line}")
 
     def _split(self, row: JsonValue | TraceError) -> tuple[str, str, JsonObject]:
@@ -61,17 +61,17 @@ class ReferenceJoiner:
         row = {name: value for name, value in row.items() if value is not None}
         keys = [name for name in row if name not in References.__annotations__ and name not in VERBATIM_COLUMNS]
         key = self._key or next((name for name in ("id", "input", *keys) if name in keys), None)
-        known = read_row_facts(row, self._warnings)
+        facts = read_row_facts(row, self._warnings)
         if key in ("id", "input") and key in keys:
-            beside = {name: row[name] for name in keys if name not in ("id", "input")}
-            return key, to_text(row[key]), {**known, "fields": {**beside, **extra_fields(known)}} if beside else known
+            others = {name: row[name] for name in keys if name not in ("id", "input")}
+            return key, to_text(row[key]), {**facts, "fields": {**others, **extra_fields(facts)}} if others else facts
         if key is None or keys != [key]:
             wanted = "one key" if key is None else f"the key {key!r}"
             raise TraceError(
                 f"expected {wanted} and references, found the fields {', '.join(map(repr, row))}; "
                 f"reference fields are {', '.join(_KNOWN)}"
             )
-        return key, to_text(row[key]), known
+        return key, to_text(row[key]), facts
 
     def join(self, sample: Sample) -> Sample:
         """Return the sample with its row's references. Its own references are kept."""
@@ -85,11 +85,11 @@ class ReferenceJoiner:
         self._met.setdefault(value, set()).add(sample.group)
         if len(self._places[value]) > 1:
             return sample
-        known = self._references[value]
-        missing = {name: found for name, found in known.items() if getattr(sample, name) in (None, {})}
-        kept = known.keys() - missing.keys()
+        references = self._references[value]
+        missing = {name: fact for name, fact in references.items() if getattr(sample, name) in (None, {})}
+        kept = references.keys() - missing.keys()
         if "fields" in kept:
-            fields = cast("JsonObject", known["fields"])
+            fields = cast("JsonObject", references["fields"])
             missing["fields"] = {**fields, **sample.fields}
             if fields.keys().isdisjoint(sample.fields):
                 kept.remove("fields")
@@ -103,19 +103,21 @@ class ReferenceJoiner:
         if self._key == "input":
             return next((message.text for message in sample.trace.messages if message.role == "user"), None)
         places = (sample.metadata, sample.trace.metadata, sample.trace.extra)
-        return next((to_text(place[self._key]) for place in places if self._key in place), None)
+        return next((to_text(fields[self._key]) for fields in places if self._key in fields), None)
 
     @property
     def notice(self) -> TraceError | None:
         """The notice before any sample is joined: duplicate keys, and warnings about rows."""
         twice = {value: places for value, places in self._places.items() if len(places) > 1}
-        found = [f"{one.path}: {one.message} ({times:,} times)" for one, times in Counter(self._warnings).items()]
+        problems = [
+            f"{warning.path}: {warning.message} ({times:,} times)" for warning, times in Counter(self._warnings).items()
+        ]
         if twice:
             keys = join_limited(
                 f"{value!r:.80} ({join_limited(places, separator=', ')})" for value, places in twice.items()
             )
-            found.append(f"duplicate keys, whose rows are not used: {keys}")
-        return TraceError("; ".join(found), path=self._path) if found else None
+            problems.append(f"duplicate keys, whose rows are not used: {keys}")
+        return TraceError("; ".join(problems), path=self._path) if problems else None
 
     def misfits(self, *, all_samples: bool = True) -> Iterator[TraceError]:
         """Yield what did not match, after the samples are joined.
@@ -124,20 +126,20 @@ class ReferenceJoiner:
         """
         unmatched = [f"{value!r:.80}" for value in self._references if value not in self._met]
         if unmatched and (all_samples or (self._unknown and not self._met)):
-            found = f"{_matching(unmatched)} no sample by {self._key!r}: {join_limited(unmatched)}"
+            problem = f"{_matching(unmatched)} no sample by {self._key!r}: {join_limited(unmatched)}"
             if self._unknown:
                 kind = {"id": "ids", "input": "inputs"}.get(str(self._key), f"{self._key!r}")
-                found += f"; samples have {kind} such as {', '.join(f'{value!r:.80}' for value in self._unknown)}"
+                problem += f"; samples have {kind} such as {', '.join(f'{value!r:.80}' for value in self._unknown)}"
             elif not self._met:
-                found += "; no sample has this key"
-            yield TraceError(found, path=self._path)
+                problem += "; no sample has this key"
+            yield TraceError(problem, path=self._path)
         shared = [f"{value!r:.80}" for value, groups in self._met.items() if self._key == "id" and len(groups) > 1]
         if shared:
-            found = f"{_matching(shared)} samples of different groups by 'id': {join_limited(shared)}"
-            yield TraceError(found, path=self._path)
+            problem = f"{_matching(shared)} samples of different groups by 'id': {join_limited(shared)}"
+            yield TraceError(problem, path=self._path)
         if self._carried:
-            found = f"{count_text(self._carried, 'sample')} already had references, which were kept"
-            yield TraceError(found, path=self._path)
+            problem = f"{count_text(self._carried, 'sample')} already had references, which were kept"
+            yield TraceError(problem, path=self._path)
 
 
 def _matching(references: Sequence[str]) -> str:

@@ -39,23 +39,23 @@ def read_row_facts(row: JsonObject, warnings: list[TraceWarning]) -> JsonObject:
     Raises:
         TraceError: A value is invalid.
     """
-    known = {name: row[name] for name in References.__annotations__ if row.get(name) is not None}
+    facts = {name: row[name] for name in References.__annotations__ if row.get(name) is not None}
     kept = {name: row[name] for name in VERBATIM_COLUMNS if row.get(name) is not None}
-    if not known and not kept:
-        return known
-    for name, place in (("reference", known), ("expected_output", kept)):
-        if (text := single_text(place.get(name))) is not None:
+    if not facts and not kept:
+        return facts
+    for name, fields in (("reference", facts), ("expected_output", kept)):
+        if (text := single_text(fields.get(name))) is not None:
             warnings.append(TraceWarning(SINGLE_TEXT_WARNING, path=name))
-            place[name] = text
+            fields[name] = text
     for name in MEASUREMENT_FIELDS:
         if name in kept and not is_number(kept[name]):
             raise TraceError(f"{name}: expected a finite number, found {short_repr(kept[name])}")
     for name in _TEXTS:
-        if name in known:
-            known[name] = _text(known[name])
-    expected = known.pop("reference", None)
-    if "expected_output" in kept and not (_says(expected) or _says(known.get("references"))):
-        known.pop("references", None)
+        if name in facts:
+            facts[name] = _text(facts[name])
+    expected = facts.pop("reference", None)
+    if "expected_output" in kept and not (_says(expected) or _says(facts.get("references"))):
+        facts.pop("references", None)
         expected = kept["expected_output"]
         if isinstance(expected, dict | list) and not _are_texts(expected):
             warning = TraceWarning(
@@ -64,14 +64,14 @@ def read_row_facts(row: JsonObject, warnings: list[TraceWarning]) -> JsonObject:
             warnings.append(warning)
         expected = expected if _are_texts(expected) else to_text(expected)
     if isinstance(expected, list):
-        if known.get("references"):
+        if facts.get("references"):
             raise TraceError("found a list in 'reference' and also 'references'; keep one")
-        known["references"] = expected
+        facts["references"] = expected
     elif expected is not None:
-        known["reference"] = expected
+        facts["reference"] = expected
     if kept:
-        known["fields"] = {**extra_fields(known), **kept}
-    return known
+        facts["fields"] = {**extra_fields(facts), **kept}
+    return facts
 
 
 def read_expected(value: JsonValue, name: str, warnings: list[TraceWarning]) -> dict[str, object]:
@@ -95,31 +95,31 @@ def read_expected(value: JsonValue, name: str, warnings: list[TraceWarning]) -> 
     return {"reference": to_text(value) if text is None else text}
 
 
-def extra_fields(known: JsonObject) -> JsonObject:
+def extra_fields(facts: JsonObject) -> JsonObject:
     """Return the ``fields`` of a sample that is not made yet.
 
     Raises:
         TraceError: They are not an object.
     """
-    fields = known.get("fields", {})
+    fields = facts.get("fields", {})
     if not isinstance(fields, dict):
         raise TraceError(f"fields: expected an object, found {short_repr(fields)}")
     return fields
 
 
-def make_sample(identity: str, known: Mapping[str, object]) -> Sample:
+def make_sample(identity: str, facts: Mapping[str, object]) -> Sample:
     """Return the sample of a row.
 
     Raises:
         TraceError: A field is invalid. The error names it.
     """
-    fields = {"id": identity, **known}
+    fields = {"id": identity, **facts}
     if (calls := _plain_calls(fields.get("reference_tool_calls"))) is not None:
         fields["reference_tool_calls"] = calls
     try:
         return Sample.model_validate(fields)
     except ValidationError as error:
-        raise TraceError(validation_message(error, known)) from error
+        raise TraceError(validation_message(error, facts)) from error
 
 
 def _plain_calls(expected: object) -> Sequence[ExpectedCall] | None:
@@ -128,10 +128,10 @@ def _plain_calls(expected: object) -> Sequence[ExpectedCall] | None:
     Validation takes nearly twice as long.
     """
     calls: list[ExpectedCall] = []
-    for one in cast("list[JsonValue]", expected) if isinstance(expected, list) else ():
-        if not isinstance(one, dict) or one.keys() != _CALL:
+    for call in cast("list[JsonValue]", expected) if isinstance(expected, list) else ():
+        if not isinstance(call, dict) or call.keys() != _CALL:
             return None
-        name, args = one["name"], one["args"]
+        name, args = call["name"], call["args"]
         if not (isinstance(name, str) and isinstance(args, dict) and is_valid_json(args)):
             return None
         calls.append(construct(ExpectedCall, {**_UNNAMED, "name": name, "args": args, "metadata": {}, "extra": {}}))
@@ -166,7 +166,7 @@ TextOrNumber: TypeAlias = Annotated[str, BeforeValidator(_text)]
 
 
 def _are_texts(value: JsonValue) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
 def _says(value: JsonValue) -> bool:

@@ -76,36 +76,36 @@ UNKNOWN_START = datetime.min.replace(tzinfo=UTC)
 class Event:
     """An event of a span, or a log record within one. What is not taken from it stays in the leftover of its span."""
 
-    def __init__(self, found: FieldTracker) -> None:
-        self.fields = found
-        self.attributes = found.object("attributes") or FieldTracker({}, warnings=found.warnings)
-        self.name = _event_name({name: found.peek(name) for name in found}, self.attributes.peek("event.name"))
-        self.time = _moment(*map(found.peek, ("timestamp", "time", "time_unix_nano", "timeUnixNano")))
+    def __init__(self, fields: FieldTracker) -> None:
+        self.fields = fields
+        self.attributes = fields.object("attributes") or FieldTracker({}, warnings=fields.warnings)
+        self.name = _event_name({name: fields.peek(name) for name in fields}, self.attributes.peek("event.name"))
+        self.time = _moment(*map(fields.peek, ("timestamp", "time", "time_unix_nano", "timeUnixNano")))
 
 
 class Span:
     """A span. Ids, times and everything else not taken from ``fields`` or ``attributes`` stay in the leftover.
 
     Attributes:
-        fields: The span; `Found.leftover` returns what was not taken.
+        fields: The span; `FieldTracker.leftover` returns what was not taken.
         attributes: The attributes by dotted name; see `take_nested` for names with indexes.
         parent: The parent span, if it is in the recording; ``depth`` is the number of ancestors.
         error: The error: the message of the status, the type of the error, or the exception.
     """
 
-    def __init__(self, found: FieldTracker) -> None:
-        fields = {name: found.peek(name) for name in found}
-        self.fields = found
+    def __init__(self, span: FieldTracker) -> None:
+        fields = {name: span.peek(name) for name in span}
+        self.fields = span
         self.trace_id, self.id, self.parent_id = _trace_id(fields), _span_id(fields), _parent_id(fields)
         self.parent: Span | None = None
         self.depth = 0
         self.name = name if isinstance(name := fields.get("name"), str) else ""
-        self.attributes = found.object("attributes") or FieldTracker({}, warnings=found.warnings)
+        self.attributes = span.object("attributes") or FieldTracker({}, warnings=span.warnings)
         self.events = [
             Event(event)
             for name in ("events", "span_events")
             if isinstance(events := fields.get(name), list) and all(isinstance(event, dict) for event in events)
-            for event in found.objects(name)
+            for event in span.objects(name)
         ]
         self.started_at = _started(fields)
         self.ended_at = _moment(*map(fields.get, ("end_time", "endTime", "end_time_unix_nano", "endTimeUnixNano")))
@@ -118,7 +118,7 @@ class Span:
     def response_id(self) -> str | None:
         """The id of the response to a model call. Like the span's own id, it stays in the leftover."""
         ids = (self.attributes.peek(name) for name in _RESPONSES)
-        return next((one for one in ids if isinstance(one, str) and one), None)
+        return next((identity for identity in ids if isinstance(identity, str) and identity), None)
 
     @property
     def is_generative(self) -> bool:
@@ -133,9 +133,11 @@ class Span:
         exceptions = [event.attributes for event in self.events if event.name == "exception"]
         if not failed and kind is None:
             return None
-        said = [described.get("message"), described.get("description")]
-        said += [one.peek(name) for one in exceptions for name in ("exception.message", "exception.type")]
-        return next((text for text in [*said, kind] if isinstance(text, str) and text), "error")
+        reasons = [described.get("message"), described.get("description")]
+        reasons += [
+            attributes.peek(name) for attributes in exceptions for name in ("exception.message", "exception.type")
+        ]
+        return next((text for text in [*reasons, kind] if isinstance(text, str) and text), "error")
 
 
 def spans_in(document: JsonValue) -> Iterator[JsonObject]:
@@ -152,8 +154,8 @@ def detect_convention(document: JsonValue) -> Convention | None:
     Of two conventions in one document, the one that is first in `Convention` is returned.
     """
     looked_at = document[:_LOOKED_AT] if isinstance(document, list) else document
-    found = {kind for span in islice(spans_in(looked_at), _LOOKED_AT) for kind in _conventions(span)}
-    return next((kind for kind in _MARKS if kind in found), None)
+    conventions = {kind for span in islice(spans_in(looked_at), _LOOKED_AT) for kind in _conventions(span)}
+    return next((kind for kind in _MARKS if kind in conventions), None)
 
 
 def group_conversations(document: JsonValue) -> list[JsonValue]:
@@ -187,11 +189,11 @@ def read_spans(record: FieldTracker) -> list[Span]:
     Raises:
         TraceError: An item of ``spans`` is not an object, or messages were moved out of spans that are missing.
     """
-    pieces = [Span(found) for found in record.objects("spans")]
+    pieces = [Span(fields) for fields in record.objects("spans")]
     moved = sum(holds_moved_messages(event.fields.peek("body")) for span in pieces for event in span.events)
     if moved:
-        found = f"spans: {moved} log records contain messages for spans that are missing or cannot hold them"
-        raise TraceError(f"{found}; {READ_TOGETHER_HINT}")
+        problem = f"spans: {moved} log records contain messages for spans that are missing or cannot hold them"
+        raise TraceError(f"{problem}; {READ_TOGETHER_HINT}")
     kept: dict[str, JsonValue] = {}
     for span in pieces:
         for name in _SHARED:
@@ -234,10 +236,10 @@ def find_roots(parents: Mapping[_Id, _Id | None]) -> dict[_Id, _Id]:
 
 def outermost_ids(spans: JsonValue) -> tuple[set[str], set[str]]:
     """Return the ids of the traces that spans belong to, and the ids of spans that are within no other."""
-    found = objects_in(spans)
-    known = {_span_id(span) for span in found}
-    traces = {trace for span in found if (trace := _trace_id(span)) is not None}
-    within = {_span_id(span): _parent_id(span) in known for span in found}
+    objects = objects_in(spans)
+    ids = {_span_id(span) for span in objects}
+    traces = {trace for span in objects if (trace := _trace_id(span)) is not None}
+    within = {_span_id(span): _parent_id(span) in ids for span in objects}
     return traces, {name for name, inner in within.items() if name is not None and not inner}
 
 
@@ -251,19 +253,19 @@ def time_range(spans: Sequence[Span]) -> dict[str, datetime | None]:
 
 def _put_back(spans: list[JsonObject]) -> None:
     """Put messages from log records back into the spans of one trace."""
-    places = {_span_id(span): place for place, span in enumerate(spans) if "attributes" in span}
+    places = {_span_id(span): index for index, span in enumerate(spans) if "attributes" in span}
     for record in list(spans):
-        if (place := places.get(_span_id(record))) is None:
+        if (index := places.get(_span_id(record))) is None:
             continue
         for events in map(as_list, (record.get("events"), record.get("span_events"))):
             for number, event in enumerate(events):
-                body, attributes = lookup(event, "body"), spans[place]["attributes"]
+                body, attributes = lookup(event, "body"), spans[index]["attributes"]
                 if not isinstance(body, dict) or not isinstance(attributes, dict) or not holds_moved_messages(body):
                     continue
-                if (found := restore_messages(attributes, body)) is not None:
+                if (restored := restore_messages(attributes, body)) is not None:
                     events[number] = without(as_object(event), "body")
-                    own = [*as_list(spans[place].get("events")), *found[1]]
-                    spans[place] = {**spans[place], "attributes": found[0], "events": own}
+                    own = [*as_list(spans[index].get("events")), *restored[1]]
+                    spans[index] = {**spans[index], "attributes": restored[0], "events": own}
 
 
 def _link(spans: Iterable[Span], named: Mapping[tuple[str | None, str | None], Span]) -> None:
@@ -327,14 +329,14 @@ def _spans_in(document: JsonValue, depth: int) -> Iterator[JsonObject]:
         if name is not None:
             yield from _exported(document[name], without(document, name))
         elif isinstance(spans := document.get("spans"), list) and "trajectory" not in document:
-            beside = without(document, "spans")
-            around: JsonObject = {"beside": beside} if beside else {}
+            others = without(document, "spans")
+            around: JsonObject = {"beside": others} if others else {}
             yield from ({**around, **span} for span in _spans_in(spans, min(depth, 1)))
         elif (span := _span(document)) is not None:
             yield span
 
 
-def _exported(batches: JsonValue, beside: JsonObject) -> Iterator[JsonObject]:
+def _exported(batches: JsonValue, others: JsonObject) -> Iterator[JsonObject]:
     for batch in objects_in(batches):
         scopes = next((name for name in _SCOPES if batch.get(name) is not None), "")
         for scope in objects_in(batch.get(scopes)):
@@ -343,52 +345,52 @@ def _exported(batches: JsonValue, beside: JsonObject) -> Iterator[JsonObject]:
             around: JsonObject = {
                 "resource": _with_attributes(batch.get("resource")),
                 "scope": _with_attributes(scope.get("scope")),
-                "beside": {**beside, **{name: value for name, value in rest.items() if value}},
+                "beside": {**others, **{name: value for name, value in rest.items() if value}},
             }
             around = {name: value for name, value in around.items() if value}
-            for one in objects_in(scope.get(spans)):
-                if (span := _span(one)) is not None:
+            for fields in objects_in(scope.get(spans)):
+                if (span := _span(fields)) is not None:
                     yield {**around, **span}
 
 
-def _span(found: JsonObject) -> JsonObject | None:
+def _span(fields: JsonObject) -> JsonObject | None:
     """Return an object as a span if it is a span, a log record, or the attributes of one."""
-    if _SPAN_FIELDS.isdisjoint(found) and not _may_have_marks(found):
+    if _SPAN_FIELDS.isdisjoint(fields) and not _may_have_marks(fields):
         return None
-    if "context.trace_id" in found:
-        found = _from_columns(found)
-    attributes = _plain_attributes(found.get("attributes"))
+    if "context.trace_id" in fields:
+        fields = _from_columns(fields)
+    attributes = _plain_attributes(fields.get("attributes"))
     marked = bool(_marks(as_object(attributes)))
-    event = _event_name(found, lookup(attributes, "event.name"))
-    body = _plain(found.get("body"))
-    if "name" not in found and (event.startswith("gen_ai.") or holds_moved_messages(body)):
-        log: JsonObject = {**found, "attributes": attributes, "body": body}
-        ids: JsonObject = {"trace_id": _trace_id(found), "span_id": _span_id(found)}
+    event = _event_name(fields, lookup(attributes, "event.name"))
+    body = _plain(fields.get("body"))
+    if "name" not in fields and (event.startswith("gen_ai.") or holds_moved_messages(body)):
+        log: JsonObject = {**fields, "attributes": attributes, "body": body}
+        ids: JsonObject = {"trace_id": _trace_id(fields), "span_id": _span_id(fields)}
         return {**{name: value for name, value in ids.items() if value}, "events": [log]}
-    if (_trace_id(found) and _span_id(found)) or marked:
-        span = {**found, "attributes": attributes}
+    if (_trace_id(fields) and _span_id(fields)) or marked:
+        span = {**fields, "attributes": attributes}
         for name in ("events", "span_events"):
-            if isinstance(events := found.get(name), list):
-                span[name] = [_with_attributes(one) for one in events]
+            if isinstance(events := fields.get(name), list):
+                span[name] = [_with_attributes(event_fields) for event_fields in events]
         for name in ("resource", "scope"):
-            if name in found:
-                span[name] = _with_attributes(found[name])
+            if name in fields:
+                span[name] = _with_attributes(fields[name])
         return span
-    return {"attributes": _flat(found)} if _marks(_flat(found)) else None
+    return {"attributes": _flat(fields)} if _marks(_flat(fields)) else None
 
 
-def _from_columns(found: JsonObject) -> JsonObject:
+def _from_columns(columns: JsonObject) -> JsonObject:
     """Return a row of Phoenix's data frames, with a column for each attribute, as a span."""
     span: JsonObject = {}
     for whole in ("context", "attributes"):
-        parts = {name: value for name, value in found.items() if name.startswith(f"{whole}.") and value is not None}
+        parts = {name: value for name, value in columns.items() if name.startswith(f"{whole}.") and value is not None}
         span[whole] = {name.removeprefix(f"{whole}."): value for name, value in parts.items()}
-    return span | {name: value for name, value in found.items() if not name.startswith(("context.", "attributes."))}
+    return span | {name: value for name, value in columns.items() if not name.startswith(("context.", "attributes."))}
 
 
-def _event_name(found: JsonObject, attribute: JsonValue) -> str:
+def _event_name(event: JsonObject, attribute: JsonValue) -> str:
     """Return the name of an event, which exporters write into four places."""
-    names = (found.get("event_name"), found.get("eventName"), attribute, found.get("name"))
+    names = (event.get("event_name"), event.get("eventName"), attribute, event.get("name"))
     return next((name for name in names if isinstance(name, str) and name), "")
 
 
@@ -398,13 +400,13 @@ def _is_log(span: Span) -> bool:
 
 def _conventions(span: JsonObject) -> set[Convention]:
     attributes = span.get("attributes")
-    found = _marks(as_object(attributes))
+    conventions = _marks(as_object(attributes))
     for name in ("events", "span_events"):
         for event in objects_in(span.get(name)):
             named = _event_name(event, lookup(event, "attributes", "event.name"))
             if named.startswith("gen_ai.") or holds_moved_messages(event.get("body")):
-                found.add("openinference" if named.startswith("openinference.") else "otel")
-    return found
+                conventions.add("openinference" if named.startswith("openinference.") else "otel")
+    return conventions
 
 
 def _may_have_marks(attributes: JsonObject) -> bool:
@@ -423,8 +425,10 @@ def _marks(attributes: Iterable[str]) -> set[Convention]:
 def conversation_id(span: JsonValue) -> str | None:
     """Return the conversation or session that a span or one of its events names."""
     events = [event for name in ("events", "span_events") for event in objects_in(lookup(span, name))]
-    known = [as_object(lookup(one, "attributes")) for one in (span, *events)]
-    return next((str(one[name]) for one in known for name in _CONVERSATIONS if one.get(name)), None)
+    candidates = [as_object(lookup(holder, "attributes")) for holder in (span, *events)]
+    return next(
+        (str(attributes[name]) for attributes in candidates for name in _CONVERSATIONS if attributes.get(name)), None
+    )
 
 
 def _named(spans: Sequence[JsonObject]) -> list[str | None]:
@@ -467,9 +471,9 @@ def _parent_id(span: JsonObject) -> str | None:
 
 def _identity(span: JsonObject, *names: str) -> str | None:
     context = _first(span, "context", "span_context", "_spanContext")
-    for place in (span, as_object(context)):
-        if isinstance(found := _first(place, *names), str | int) and found:
-            return str(found).removeprefix("0x")
+    for fields in (span, as_object(context)):
+        if isinstance(identity := _first(fields, *names), str | int) and identity:
+            return str(identity).removeprefix("0x")
     return None
 
 
@@ -503,25 +507,29 @@ def _number(value: JsonValue) -> float:
         return 0.0
 
 
-def _first(found: JsonObject, *names: str) -> JsonValue:
-    return next((found[name] for name in names if found.get(name) is not None), None)
+def _first(fields: JsonObject, *names: str) -> JsonValue:
+    return next((fields[name] for name in names if fields.get(name) is not None), None)
 
 
-def _with_attributes(found: JsonValue) -> JsonValue:
-    if isinstance(found, dict) and "attributes" in found:
-        return {**found, "attributes": _plain_attributes(found["attributes"])}
-    return found
+def _with_attributes(fields: JsonValue) -> JsonValue:
+    if isinstance(fields, dict) and "attributes" in fields:
+        return {**fields, "attributes": _plain_attributes(fields["attributes"])}
+    return fields
 
 
-def _plain_attributes(found: JsonValue) -> JsonValue:
+def _plain_attributes(attributes: JsonValue) -> JsonValue:
     """Return attributes by name. OTLP lists them with types, and other exporters may nest them."""
-    if isinstance(found, list):
-        return _keyed(found, 0) if all(isinstance(item, dict) and "key" in item for item in found) else found
-    return _flat(found) if isinstance(found, dict) else found
+    if isinstance(attributes, list):
+        return (
+            _keyed(attributes, 0)
+            if all(isinstance(item, dict) and "key" in item for item in attributes)
+            else attributes
+        )
+    return _flat(attributes) if isinstance(attributes, dict) else attributes
 
 
-def _keyed(found: list[JsonValue], depth: int) -> JsonObject:
-    return {str(item.get("key")): _plain(item.get("value"), depth) for item in objects_in(found)}
+def _keyed(pairs: list[JsonValue], depth: int) -> JsonObject:
+    return {str(item.get("key")): _plain(item.get("value"), depth) for item in objects_in(pairs)}
 
 
 def _plain(value: JsonValue, depth: int = 0) -> JsonValue:
@@ -532,7 +540,7 @@ def _plain(value: JsonValue, depth: int = 0) -> JsonValue:
     kind = kind.lower().replace("_", "")
     inner = held.get("values") if isinstance(held, dict) else None
     if kind == "arrayvalue" and isinstance(held, dict):
-        return [_plain(one, depth + 1) for one in inner] if isinstance(inner, list) else []
+        return [_plain(element, depth + 1) for element in inner] if isinstance(inner, list) else []
     if kind == "kvlistvalue" and isinstance(held, dict):
         return _keyed(inner, depth + 1) if isinstance(inner, list) else {}
     if kind == "intvalue" and isinstance(held, str) and held.lstrip("-").isdecimal() and len(held) <= 20:

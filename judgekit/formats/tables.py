@@ -70,24 +70,24 @@ def csv_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
         header = _next(rows, broken)
         if isinstance(header, TraceError):
             raise TraceError(header.problem, path=file.path, line=before + 1)
-        found = [name.strip() or f"column {number}" for number, name in enumerate(header or (), 1)]
-        outputs = OutputColumns.find(found)
+        columns_found = [name.strip() or f"column {number}" for number, name in enumerate(header or (), 1)]
+        outputs = OutputColumns.find(columns_found)
         try:
-            names = columns.renamed(found if outputs is None else outputs.variables)
+            names = columns.renamed(columns_found if outputs is None else outputs.variables)
         except TraceError as error:
             hint = _FRAME if "'context.span_id'" in error.problem else ""
             raise TraceError(error.problem + hint, path=file.path, line=before + 1) from error
         read = [_CELLS.get(name, _text_or_nothing) for name in names]
         if delimiter == ";":  # the comma is the decimal separator
-            read = [_comma_number if one is _number else one for one in read]
+            read = [_comma_number if read_cell is _number else read_cell for read_cell in read]
         count = 0
         line = before + rows.line_num + 1
         while (cells := _next(rows, broken)) is not None:
             if isinstance(cells, TraceError):
                 value: JsonValue | TraceError = cells
-            elif len(cells) != len(found):
+            elif len(cells) != len(columns_found):
                 value = TraceError(
-                    f"has {count_text(len(cells), 'cell')}, but the first row names {len(found)} columns"
+                    f"has {count_text(len(cells), 'cell')}, but the first row names {len(columns_found)} columns"
                 )
             else:
                 value = _row(names, read, cells) if outputs is None else outputs.record(names, cells, count)
@@ -121,9 +121,9 @@ def _csv() -> _Csv:
     spec = cast("ModuleSpec", find_spec("_csv"))
     module = module_from_spec(spec)
     cast("Loader", spec.loader).exec_module(module)
-    made = cast("_Csv", module)
-    made.field_size_limit(2**31 - 1)
-    return made
+    csv = cast("_Csv", module)
+    csv.field_size_limit(2**31 - 1)
+    return csv
 
 
 def _text(stream: Iterable[bytes], encoding: str, broken: list[TraceError]) -> Iterator[str]:
@@ -142,7 +142,7 @@ def _next(rows: _Reader, broken: list[TraceError]) -> list[str] | TraceError | N
     try:
         cells = next(rows, None)
     except _csv().Error as error:
-        hint = next((hint for said, hint in _HINTS.items() if said in str(error)), str(error))
+        hint = next((hint for text, hint in _HINTS.items() if text in str(error)), str(error))
         cells = TraceError(f"not CSV: {hint}")
     if broken:
         cells = broken[0]
@@ -155,9 +155,9 @@ _Cell = Callable[[str], JsonValue]
 
 def _row(names: Sequence[str], read: Sequence[_Cell], cells: Sequence[str]) -> JsonValue | TraceError:
     row: dict[str, JsonValue] = {}
-    for name, one, cell in zip(names, read, cells, strict=True):
+    for name, read_cell, cell in zip(names, read, cells, strict=True):
         try:
-            value = one(cell)
+            value = read_cell(cell)
         except ValueError as error:
             if _PYTHON.match(cell):
                 return TraceError(f"{name}: not JSON but Python's repr; write the table with to_jsonl() instead")

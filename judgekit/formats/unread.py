@@ -140,11 +140,11 @@ def foreign_column_warnings(columns: JsonObject) -> list[TraceWarning]:
         if (ours := canonical_column(name)) is not None:
             if ours == "reference" and objects_in(value):
                 ours = "reference_tool_calls"  # references are texts
-            found = f"the column {name!r} is not read; to read it as {ours}: {column_option(name, ours)}"
-            warnings.append(TraceWarning(found, path=name))
+            message = f"the column {name!r} is not read; to read it as {ours}: {column_option(name, ours)}"
+            warnings.append(TraceWarning(message, path=name))
         elif _is_foreign(name):
-            found = f"the column {name!r} is not read, although other evaluation systems use it"
-            warnings.append(TraceWarning(found, path=name))
+            message = f"the column {name!r} is not read, although other evaluation systems use it"
+            warnings.append(TraceWarning(message, path=name))
     return warnings
 
 
@@ -182,27 +182,27 @@ def unread_message_warnings(leftover: JsonObject, messages: Sequence[Message]) -
             ``.extra``, the leftover of a message, anything with arguments counts as a call.
         messages: The conversation.
     """
-    said = [(name, spoken) for name, value in leftover.items() if value and (spoken := _spoken(value, name))]
-    if not said:
+    spoken_fields = [(name, spoken) for name, value in leftover.items() if value and (spoken := _spoken(value, name))]
+    if not spoken_fields:
         return []
     texts, calls = _read(messages)
     whole: str | None = None
     warnings: list[TraceWarning] = []
-    for name, spoken in said:
+    for name, spoken in spoken_fields:
         lost = 0
-        for one in spoken:
-            if one in (texts if isinstance(one, str) else calls):
+        for text_or_call in spoken:
+            if text_or_call in (texts if isinstance(text_or_call, str) else calls):
                 continue
-            if isinstance(one, str) and len(one) > _LONG:
+            if isinstance(text_or_call, str) and len(text_or_call) > _LONG:
                 whole = "\n".join(texts) if whole is None else whole
-                lost += one not in whole
+                lost += text_or_call not in whole
             else:
                 lost += 1
             if lost == _MOST:
                 break
         if lost:
-            found = f"{lost} or more" if lost == _MOST else str(lost)
-            warnings.append(TraceWarning(f"messages or tool calls not read, found {found}", path=name))
+            count = f"{lost} or more" if lost == _MOST else str(lost)
+            warnings.append(TraceWarning(f"messages or tool calls not read, found {count}", path=name))
     return warnings
 
 
@@ -227,12 +227,12 @@ def _read(messages: Sequence[Message]) -> tuple[set[str], set[tuple[str, str]]]:
     calls: set[tuple[str, str]] = set()
     answer = ""
     for message in messages:
-        said = [text := message.text]
+        parts = [text := message.text]
         texts.add(text.strip())
         if message.content and not isinstance(message.content, str):
-            said = [getattr(part, "text", "") for part in message.content]
-            texts.update(map(str.strip, said))
-        answer += "".join(said) if isinstance(message, AIMessage) else ""
+            parts = [getattr(part, "text", "") for part in message.content]
+            texts.update(map(str.strip, parts))
+        answer += "".join(parts) if isinstance(message, AIMessage) else ""
         for call in message.tool_calls if isinstance(message, AIMessage | HumanMessage) else ():
             calls.add((call.name, _canonical(call.args if call.args_error is None else call.args_raw)))
     return {*texts, answer.strip()}, calls
@@ -247,16 +247,16 @@ def _texts_and_calls(value: JsonValue, key: str) -> Iterator[_Spoken]:
         if isinstance(node, list):
             pending += [(name, item) for item in node if item and type(item) in _NESTED]
         elif isinstance(node, dict) and (name not in _ASIDE or name == key):
-            known = _known_fields(node)
-            is_call = name in _CALLS or _is_call(node, known, of_message=of_message)
+            fields = _known_fields(node)
+            is_call = name in _CALLS or _is_call(node, fields, of_message=of_message)
             if is_call and (call := _call(node)) is not None:
                 yield call
-            if known.said and (name in _HOLDERS or _is_message(node, known)):
-                for field in known.said:
-                    if not isinstance(said := node[field], str):
-                        yield from _texts(said)
-                    elif said := said.strip():
-                        yield said
+            if fields.said and (name in _HOLDERS or _is_message(node, fields)):
+                for field in fields.said:
+                    if not isinstance(text := node[field], str):
+                        yield from _texts(text)
+                    elif text := text.strip():
+                        yield text
             for field, held in node.items():
                 if held and type(held) in _NESTED:
                     pending.append((field, held))
@@ -277,23 +277,23 @@ def _known_fields(node: JsonObject) -> _KnownFields:
 
 @lru_cache(maxsize=1_000)  # the objects of a file have few different sets of fields
 def _known_among(names: tuple[str, ...]) -> _KnownFields:
-    return _KnownFields(*(tuple(one for one in known if one in names) for known in _KNOWN))
+    return _KnownFields(*(tuple(name for name in group if name in names) for group in _KNOWN))
 
 
-def _is_call(node: JsonObject, known: _KnownFields, *, of_message: bool) -> bool:
-    if not (known.kinds or known.arguments):
+def _is_call(node: JsonObject, fields: _KnownFields, *, of_message: bool) -> bool:
+    if not (fields.kinds or fields.arguments):
         return False
-    for name in known.kinds:
+    for name in fields.kinds:
         if kind := node[name]:
             if isinstance(kind, str) and kind in _CALL_KINDS:
                 return True
             break
-    return (of_message or isinstance(node.get("tool"), str)) and _holds(node, known.arguments, dict | str)
+    return (of_message or isinstance(node.get("tool"), str)) and _holds(node, fields.arguments, dict | str)
 
 
-def _is_message(node: JsonObject, known: _KnownFields) -> bool:
+def _is_message(node: JsonObject, fields: _KnownFields) -> bool:
     kind = node.get("type")
-    return _holds(node, known.speakers, str) or (isinstance(kind, str) and kind in _KINDS)
+    return _holds(node, fields.speakers, str) or (isinstance(kind, str) and kind in _KINDS)
 
 
 def _holds(node: JsonObject, names: tuple[str, ...], kind: type | UnionType) -> bool:
@@ -303,28 +303,28 @@ def _holds(node: JsonObject, names: tuple[str, ...], kind: type | UnionType) -> 
     return False
 
 
-def _texts(said: JsonValue) -> Iterator[str]:
+def _texts(content: JsonValue) -> Iterator[str]:
     """Yield the texts of a message's content, which may be a list of parts."""
-    if isinstance(said, str):
-        if said := said.strip():
-            yield said
-    elif isinstance(said, list):
-        for part in said:
+    if isinstance(content, str):
+        if content := content.strip():
+            yield content
+    elif isinstance(content, list):
+        for part in content:
             yield from _texts(part)
-    elif isinstance(said, dict):
-        known = _known_fields(said)
-        if not _is_message(said, known):  # messages within are handled separately
-            for name in known.said:
-                yield from _texts(said[name])
+    elif isinstance(content, dict):
+        fields = _known_fields(content)
+        if not _is_message(content, fields):  # messages within are handled separately
+            for name in fields.said:
+                yield from _texts(content[name])
 
 
 def _call(node: JsonObject) -> tuple[str, str] | None:
     function = node.get("function")
     inner = function if isinstance(function, dict) else node
-    name = next((inner[one] for one in _NAMES if inner.get(one)), None)
+    name = next((inner[field] for field in _NAMES if inner.get(field)), None)
     if not isinstance(name, str):
         return None
-    return name, _canonical(next((inner[one] for one in _ARGUMENTS if inner.get(one) is not None), None))
+    return name, _canonical(next((inner[field] for field in _ARGUMENTS if inner.get(field) is not None), None))
 
 
 def _canonical(arguments: JsonValue) -> str:

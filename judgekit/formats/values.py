@@ -48,8 +48,8 @@ def objects_in(value: JsonValue) -> list[JsonObject]:
 
 def first_object(value: JsonValue) -> JsonObject:
     """Return the first object among the first items of a list, and an empty one if there is none."""
-    found = objects_in(head(value))
-    return found[0] if found else {}
+    objects = objects_in(head(value))
+    return objects[0] if objects else {}
 
 
 def str_or_none(value: JsonValue) -> str | None:

@@ -24,23 +24,25 @@ def join_calls(
     A client that is traced without a span around its calls and without a session id gives every call a trace
     of its own, which repeats the earlier calls. Only traces of a single span are joined.
     """
-    found = list(records)
-    if len(found) < 2:
-        return found
-    calls = [call for record in found if (call := _only_call(record, steps_of)) is not None]
+    all_records = list(records)
+    if len(all_records) < 2:
+        return all_records
+    calls = [call for record in all_records if (call := _only_call(record, steps_of)) is not None]
     calls.sort(key=lambda call: call[0].span.started_at or UNKNOWN_START)
     open_ends: dict[int, JsonObject] = {}
     gone: set[int] = set()
     for step, record in calls:
         passed = prefix_hashes(split_instructions([*step.input_messages, *step.output_messages])[1])
         before = len(passed) - len(step.output_messages)
-        whole = next((one for end in reversed(passed[:before]) if (one := open_ends.pop(end, None))), None)
+        whole = next(
+            (end_record for end in reversed(passed[:before]) if (end_record := open_ends.pop(end, None))), None
+        )
         if whole is not None:
             cast("list[JsonValue]", whole["spans"]).extend(cast("list[JsonValue]", record["spans"]))
             gone.add(id(record))
         if passed:
             open_ends[passed[-1]] = whole or record
-    return [record for record in found if id(record) not in gone]
+    return [record for record in all_records if id(record) not in gone]
 
 
 def _only_call(record: JsonValue, steps_of: Callable[[Sequence[Span]], Sequence[SpanStep]]) -> _Call | None:

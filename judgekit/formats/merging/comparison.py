@@ -14,26 +14,26 @@ _STOP = 40
 
 def utterances(messages: Iterable[Message]) -> list[Utterance]:
     """Return what messages say, without reasoning (which a history may omit), call ids and whitespace."""
-    found: list[Utterance] = []
+    spoken: list[Utterance] = []
     for message in messages:
         text = " ".join(message.text.split())
         parts = () if isinstance(message.content, str) else message.content
         media = [part.url or part.data or "" for part in parts if isinstance(part, MediaPart)]
         calls = message.tool_calls if isinstance(message, AIMessage | HumanMessage) else ()
         if text or media or not calls:
-            found.append((message.role, text, *media))
-        found += [("call", *name_and_arguments(call)) for call in calls]
-    return found
+            spoken.append((message.role, text, *media))
+        spoken += [("call", *name_and_arguments(call)) for call in calls]
+    return spoken
 
 
 def prefix_hashes(messages: Iterable[Message], end: int = 0) -> list[int]:
     """Return a hash of everything said up to each message."""
-    found: list[int] = []
+    hashes: list[int] = []
     for message in messages:
         for atom in utterances([message]):
             end = hash((end, atom))
-        found.append(end)
-    return found
+        hashes.append(end)
+    return hashes
 
 
 def repeats_last(messages: Sequence[Utterance], last: Sequence[Utterance]) -> bool:

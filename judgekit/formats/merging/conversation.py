@@ -61,17 +61,20 @@ def merge_steps(steps: Sequence[SpanStep]) -> dict[str, object]:
         "the longest (the last of equals) is the conversation, the others are its children; "
         "record the whole history": threads.possibly_related,
     }
-    for found, calls in doubtful.items():
+    for problem, calls in doubtful.items():
         if calls:
-            warning = TraceWarning(f"model calls that {found.format(len(calls))}")
+            warning = TraceWarning(f"model calls that {problem.format(len(calls))}")
             calls[0].span.fields.warnings.append(warning)
-    asked = [
-        one for thread in threads.threads for one in thread.messages if isinstance(one, HumanMessage | SystemMessage)
+    requests = [
+        message
+        for thread in threads.threads
+        for message in thread.messages
+        if isinstance(message, HumanMessage | SystemMessage)
     ]
-    if empty := sum(not one.content and not getattr(one, "tool_calls", ()) for one in asked):
-        found = f"user messages and instructions without content, found {empty} of {len(asked)}"
+    if empty := sum(not message.content and not getattr(message, "tool_calls", ()) for message in requests):
+        problem = f"user messages and instructions without content, found {empty} of {len(requests)}"
         steps[0].span.fields.warnings.append(
-            TraceWarning(f"{found}: if it was moved to log records, {READ_TOGETHER_HINT}")
+            TraceWarning(f"{problem}: if it was moved to log records, {READ_TOGETHER_HINT}")
         )
     metadata = {"variants": variants.items} if variants.items else {}
     return {**_assembled(threads.threads, levels, call_ids), "metadata": metadata}
@@ -105,8 +108,8 @@ def _child(thread: Thread, levels: Levels, children: Sequence[Trace] = (), call_
     first = thread.steps[0]
     agent = first if first.kind == "agent" else levels.agent(first)
     metadata = {"call_id": call_id} if call_id else {}
-    known = {"id": (agent or first).span.id, "children": children, "metadata": metadata}
-    return Trace.model_validate(_fields(thread) | known)
+    fields = {"id": (agent or first).span.id, "children": children, "metadata": metadata}
+    return Trace.model_validate(_fields(thread) | fields)
 
 
 def _fields(thread: Thread) -> dict[str, object]:

@@ -46,7 +46,7 @@ class Levels:
             self._agents[span] = above if above and above.kind == "agent" else self._agents.get(span.parent)
             outermost[span] = outermost.get(span.parent) or (span if span in acting else None)
         around = _tool_calls_by_agent(
-            [one for one in acting.values() if one.kind == "tool" or outermost[one.span] is one.span]
+            [step for step in acting.values() if step.kind == "tool" or outermost[step.span] is step.span]
         )
         downwards.sort(key=lambda span: -1 if (root := outermost[span]) is None else order[root])
         inside: dict[Span | None, Level] = {}

@@ -38,13 +38,13 @@ class SpanStep:
         if self.result is None and error is None:
             return None
         result = self.result or ToolMessage(error or "")
-        known: dict[str, object] = {
+        fields: dict[str, object] = {
             "tool_call_id": call.id,
             "name": result.name or call.name,
             "timestamp": result.timestamp or self.span.ended_at,
             "is_error": True if error is not None else result.is_error,
         }
-        return result.model_copy(update=known)
+        return result.model_copy(update=fields)
 
     def as_messages(self) -> list[Message]:
         """Return the tool call and its result as messages."""

@@ -98,7 +98,7 @@ class Threads:
         thread = self._latest.get((level, self._levels.name(step), _joined(systems)))
         if thread is not None:
             places = range(len(rest) - 1, -1, -1) if thread.last else ()
-            last = next((place for place in places if repeats_last(utterances([rest[place]]), thread.last)), None)
+            last = next((index for index in places if repeats_last(utterances([rest[index]]), thread.last)), None)
             if last is not None:
                 self._variants.keep_repetitions([*systems, *rest[: last + 1]])
                 self._append(thread, step, (), rest[last + 1 :], answered)
@@ -150,15 +150,19 @@ class Threads:
         if thread is None or step.kind != "model" or run in self._with_history:
             return False
         before = thread.steps[-1]
-        asked = split_instructions(before.input_messages)[1]
+        requests = split_instructions(before.input_messages)[1]
         same = 0
-        while same < min(len(rest), len(asked)) and utterances([rest[same]]) == utterances([asked[same]]):
+        while same < min(len(rest), len(requests)) and utterances([rest[same]]) == utterances([requests[same]]):
             same += 1
         new = rest[same:]
-        repeated = same > 0 and all(isinstance(one, ToolMessage) for one in asked[same:])
-        if not repeated or any(isinstance(one, AIMessage) for one in new) or not _follows(step.span, before.span):
+        repeated = same > 0 and all(isinstance(message, ToolMessage) for message in requests[same:])
+        if (
+            not repeated
+            or any(isinstance(message, AIMessage) for message in new)
+            or not _follows(step.span, before.span)
+        ):
             return False
-        answers = any(isinstance(one, ToolMessage) for one in new)
+        answers = any(isinstance(message, ToolMessage) for message in new)
         ran = answers or self._has_tools_between(run, before, step)
         if not (ran or new or _calls(thread)):
             return False
@@ -184,7 +188,9 @@ class Threads:
 
     def _has_tools_between(self, run: _Run, before: SpanStep, step: SpanStep) -> bool:
         """Return whether tools began to run between two steps."""
-        began, end = (bisect_left(self._tools[run], one.span.started_at or UNKNOWN_START) for one in (before, step))
+        began, end = (
+            bisect_left(self._tools[run], neighbor.span.started_at or UNKNOWN_START) for neighbor in (before, step)
+        )
         return began < end
 
     def _run(self, step: SpanStep) -> _Run:
@@ -192,16 +198,17 @@ class Threads:
 
     def _runs_with_history(self, models: Iterable[SpanStep]) -> set[_Run]:
         """Return the runs in which a model call repeats an earlier answer."""
-        said: dict[_Run, set[Utterance]] = defaultdict(set)
-        found: set[_Run] = set()
+        answers_by_run: dict[_Run, set[Utterance]] = defaultdict(set)
+        runs: set[_Run] = set()
         for step in models:
-            known = said[run := self._run(step)]
+            answers = answers_by_run[run := self._run(step)]
             if any(
-                isinstance(one, AIMessage) and not known.isdisjoint(utterances([one])) for one in step.input_messages
+                isinstance(message, AIMessage) and not answers.isdisjoint(utterances([message]))
+                for message in step.input_messages
             ):
-                found.add(run)
-            known.update(utterances(step.output_messages))
-        return found
+                runs.add(run)
+            answers.update(utterances(step.output_messages))
+        return runs
 
     def _append(
         self,
@@ -212,13 +219,13 @@ class Threads:
         answered: Sequence[Message],
     ) -> None:
         moment, name = step.span.ended_at or step.span.started_at, self._levels.name(step)
-        results = next((place for place, one in enumerate(rest) if not isinstance(one, ToolMessage)), len(rest))
+        results = next((index for index, message in enumerate(rest) if not isinstance(message, ToolMessage)), len(rest))
         new = [*rest[:results], *systems, *rest[results:]]
         for message in answered:
-            known: dict[str, object] = {"timestamp": message.timestamp or moment}
+            fields: dict[str, object] = {"timestamp": message.timestamp or moment}
             if isinstance(message, AIMessage):
-                known["agent"] = message.agent or name
-            new.append(message.model_copy(update=known))
+                fields["agent"] = message.agent or name
+            new.append(message.model_copy(update=fields))
         for end in prefix_hashes([*rest, *answered], thread.end_hash):
             self._passed_hashes[thread.level, end] = thread, step.span
             thread.end_hash = end
@@ -231,8 +238,8 @@ class Threads:
         thread.messages += new
         thread.steps.append(step)
         self._newest[thread.level] = thread
-        for said in {"", _joined(split_instructions(step.input_messages)[0])}:
-            self._latest[thread.level, name, said] = self._runs[self._run(step), said] = thread
+        for instructions in {"", _joined(split_instructions(step.input_messages)[0])}:
+            self._latest[thread.level, name, instructions] = self._runs[self._run(step), instructions] = thread
 
 
 def _joined(systems: Sequence[SystemMessage]) -> str:

@@ -42,25 +42,27 @@ def add_tool_results(
     Returns:
         The ids of the calls, if known.
     """
-    found = _matched(threads, tools, levels)
+    targets = _matched(threads, tools, levels)
     changed: dict[tuple[Thread, int], list[Message]] = defaultdict(list)
-    for step, place in found.items():
-        known = place.thread.messages[place.answer] if place.answer is not None else None
-        result = step.result_of(place.call)
-        if isinstance(known, ToolMessage) and place.answer is not None:
+    for step, target in targets.items():
+        answer = target.thread.messages[target.answer] if target.answer is not None else None
+        result = step.result_of(target.call)
+        if isinstance(answer, ToolMessage) and target.answer is not None:
             failed = True if step.span.error is not None else step.result and step.result.is_error
-            if failed is True or (failed is False and known.is_error is None):
-                changed[place.thread, place.answer] = [known.model_copy(update={"is_error": failed})]
+            if failed is True or (failed is False and answer.is_error is None):
+                changed[target.thread, target.answer] = [answer.model_copy(update={"is_error": failed})]
         elif result is not None:
             variants.add_message(result)
-            changed[place.thread, place.message].append(result)
+            changed[target.thread, target.message].append(result)
         variants.keep_tool_span(step)
     for thread in threads:
         thread.messages = [
-            one for index, message in enumerate(thread.messages) for one in _completed(message, changed[thread, index])
+            changed_message
+            for index, message in enumerate(thread.messages)
+            for changed_message in _completed(message, changed[thread, index])
         ]
-    _insert(threads, [step for step in tools if step not in found], levels, variants)
-    return {step: place.call.id for step, place in found.items() if place.call.id is not None}
+    _insert(threads, [step for step in tools if step not in targets], levels, variants)
+    return {step: target.call.id for step, target in targets.items() if target.call.id is not None}
 
 
 def _matched(threads: Sequence[Thread], tools: Sequence[SpanStep], levels: Levels) -> dict[SpanStep, _Place]:
@@ -70,21 +72,21 @@ def _matched(threads: Sequence[Thread], tools: Sequence[SpanStep], levels: Level
         answers = {(caller.message, caller.position): index for index, caller in paired}
         for index, message in enumerate(thread.messages):
             for position, call in enumerate(message.tool_calls if isinstance(message, AIMessage) else ()):
-                place = _Place(thread, index, answers.get((index, position)), call)
+                target = _Place(thread, index, answers.get((index, position)), call)
                 for name in (*_names(call), (call.name, "")):
-                    queues[thread.level, *name].append(place)
+                    queues[thread.level, *name].append(target)
     taken: set[_Place] = set()
-    found: dict[SpanStep, _Place] = {}
+    targets: dict[SpanStep, _Place] = {}
     for alone in (False, True):
         for step in tools:
-            if step.call is not None and step not in found:
+            if step.call is not None and step not in targets:
                 names = [(step.call.name, "")] if alone else _names(step.call)
                 queued = (queues[levels.level(step), *name] for name in names)
                 free = next(filter(None, (_next(queue, taken) for queue in queued)), None)
                 if free is not None:
                     taken.add(free)
-                    found[step] = free
-    return found
+                    targets[step] = free
+    return targets
 
 
 def _insert(threads: Sequence[Thread], tools: Sequence[SpanStep], levels: Levels, variants: Variants) -> None:
@@ -94,16 +96,16 @@ def _insert(threads: Sequence[Thread], tools: Sequence[SpanStep], levels: Levels
         for index, message in enumerate(thread.messages):
             if isinstance(message, AIMessage) and message.timestamp is not None and message.timestamp.tzinfo:
                 answers[thread.level].append((message.timestamp.timestamp(), number, index))
-    for known in answers.values():
-        known.sort()
+    for times in answers.values():
+        times.sort()
     inserted: dict[tuple[int, int, bool], list[SpanStep]] = defaultdict(list)
     for step in tools:
-        known, started = answers[levels.level(step)], step.span.started_at
-        if started is None or not known:
+        times, started = answers[levels.level(step)], step.span.started_at
+        if started is None or not times:
             variants.keep_tool_span(step)
             continue
-        before = bisect_right(known, (started.timestamp(), len(threads), 0))
-        inserted[*known[max(before, 1) - 1][1:], before > 0].append(step)
+        before = bisect_right(times, (started.timestamp(), len(threads), 0))
+        inserted[*times[max(before, 1) - 1][1:], before > 0].append(step)
     for (number, index, after), steps in sorted(inserted.items(), key=lambda item: item[0], reverse=True):
         messages = threads[number].messages
         calls = [step.call for step in steps if step.call is not None]
@@ -126,10 +128,10 @@ def _names(call: ToolCall) -> list[tuple[str, str]]:
 
 def _next(queue: deque[_Place], taken: set[_Place]) -> _Place | None:
     while queue:
-        if (place := queue.popleft()) not in taken:
-            return place
+        if (target := queue.popleft()) not in taken:
+            return target
     return None
 
 
-def _completed(message: Message, found: Sequence[Message]) -> list[Message]:
-    return [*found[-1:]] if found and isinstance(message, ToolMessage) else [message, *found]
+def _completed(message: Message, results: Sequence[Message]) -> list[Message]:
+    return [*results[-1:]] if results and isinstance(message, ToolMessage) else [message, *results]

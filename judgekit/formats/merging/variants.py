@@ -32,13 +32,13 @@ class Variants:
         values = {"call": tool.call, "result": tool.result}
         self._add({name: _dumped(value) for name, value in values.items() if value is not None})
 
-    def _add(self, found: JsonObject) -> None:
-        text = json.dumps(found, sort_keys=True)
+    def _add(self, variant: JsonObject) -> None:
+        text = json.dumps(variant, sort_keys=True)
         if text not in self._seen:
             self._seen.add(text)
-            if not (values := _values(found)) <= self._values:
+            if not (values := _values(variant)) <= self._values:
                 self._values |= values
-                self.items.append(found)
+                self.items.append(variant)
 
 
 def _dumped(value: Message | ToolCall) -> JsonObject:
@@ -47,7 +47,7 @@ def _dumped(value: Message | ToolCall) -> JsonObject:
 
 def _values(value: JsonValue) -> set[tuple[str, str]]:
     """Return every scalar with the name of its field."""
-    found: set[tuple[str, str]] = set()
+    leaves: set[tuple[str, str]] = set()
     pending = [("", value)]
     while pending:
         name, value = pending.pop()
@@ -56,5 +56,5 @@ def _values(value: JsonValue) -> set[tuple[str, str]]:
         elif isinstance(value, list):
             pending += [(name, item) for item in value]
         elif value is not None:
-            found.add((name, repr(value)))
-    return found
+            leaves.add((name, repr(value)))
+    return leaves

@@ -118,9 +118,9 @@ def take_response(row: FieldTracker, record: JsonValue, *fields: str) -> FieldTr
 
     Anything else in its place (an error, a text, nothing) stays in the row, with a warning.
     """
-    found = as_object(row.peek("response"))
-    error = found.get("error") or found.get("Error")
-    if any(map(found.get, fields)) or (not error and not found.keys().isdisjoint(fields)):
+    response = as_object(row.peek("response"))
+    error = response.get("error") or response.get("Error")
+    if any(map(response.get, fields)) or (not error and not response.keys().isdisjoint(fields)):
         return row.object("response")
     if isinstance(record, dict):
         warn_missing_response(row, record)
@@ -130,21 +130,23 @@ def take_response(row: FieldTracker, record: JsonValue, *fields: str) -> FieldTr
 def warn_missing_response(row: FieldTracker, record: JsonObject) -> None:
     """Warn about anything in place of a response."""
     name = "response" if "response" in record else "error"
-    found = record.get(name)
-    if detect_response_apis(found):
+    response = record.get(name)
+    if detect_response_apis(response):
         row.warn("contains an answer in another format; kept as is", name)
-    elif name == "response" or ("request" in record and found):
-        error = lookup(found, "error") or lookup(found, "Error")
-        row.warn("contains no answer" if found is None else f"contains no answer: {short_repr(error or found)}", name)
+    elif name == "response" or ("request" in record and response):
+        error = lookup(response, "error") or lookup(response, "Error")
+        row.warn(
+            "contains no answer" if response is None else f"contains no answer: {short_repr(error or response)}", name
+        )
 
 
 def detect_response_apis(response: JsonValue) -> set[str]:
     """Return the APIs whose response this may be; none if it is not an answer, such as an error."""
     named: set[str] = set()
-    for one in objects_in(head(as_records(response))):
-        event = one.get("type")
+    for reply in objects_in(head(as_records(response))):
+        event = reply.get("type")
         named |= {name for name, start in _EVENTS if isinstance(event, str) and event.startswith(start)}
-        named |= {name for name, field, kind in _ANSWERS if isinstance(one.get(field), kind) and one[field]}
+        named |= {name for name, field, kind in _ANSWERS if isinstance(reply.get(field), kind) and reply[field]}
     return named
 
 
@@ -159,16 +161,16 @@ def unwrap_batch_line(record: JsonValue) -> JsonValue:
     if not isinstance(record, dict) or "custom_id" not in record or "messages" in record:
         return record
     left = dict(record)
-    made: JsonObject = {"id": left.pop("custom_id")}
+    pair: JsonObject = {"id": left.pop("custom_id")}
     for name, inner in (("response", "body"), ("result", "message")):
         if isinstance(whole := left.get(name), dict) and inner in whole:
-            made["response"] = whole[inner]
+            pair["response"] = whole[inner]
             left[name] = without(whole, inner)
     for name in ("body", "params"):
         if isinstance(left.get(name), dict):
-            made["request"] = left.pop(name)
-    beside: JsonObject = {name: left.pop(name) for name in FACT_COLUMNS & left.keys()}
-    return {**beside, **made, "batch": left} if len(made) > 1 else record
+            pair["request"] = left.pop(name)
+    facts: JsonObject = {name: left.pop(name) for name in FACT_COLUMNS & left.keys()}
+    return {**facts, **pair, "batch": left} if len(pair) > 1 else record
 
 
 def group_name(identity: str | None, within: str | None) -> str | None:
@@ -219,8 +221,8 @@ def build_sample(
         TraceError: A field is invalid.
     """
     parameter = "prediction" if isinstance(row.peek("prediction"), dict) else None  # a parameter of OpenAI's requests
-    beside = {name: row.take(name) for name in row if name in FACT_COLUMNS and name != parameter}
-    beside = read_row_facts(beside, row.warnings) if beside else beside
+    row_facts = {name: row.take(name) for name in row if name in FACT_COLUMNS and name != parameter}
+    row_facts = read_row_facts(row_facts, row.warnings) if row_facts else row_facts
     identity = identity or row.id("id") or str(index)
     fields = {name: value for name, value in trace.items() if value is not None and value != []}
     messages = cast("Sequence[Message]", fields.pop("messages", ()))
@@ -230,14 +232,14 @@ def build_sample(
     warnings = (
         *row.warnings,
         *unpaired_warnings(messages),
-        *_unread(messages, extra, fields, {**beside, **known}, row),
+        *_unread(messages, extra, fields, {**row_facts, **known}, row),
     )
     if extra and not is_encodable(extra):
         fields["extra"], extra = extra, {}
     facts = {"id": identity, "messages": tuple(messages), "warnings": warnings, "extra": extra}
-    made = Trace.model_validate(fields)
-    set_unvalidated(made, **{**facts, "id": made.id or identity, "extra": extra or made.extra})
-    return make_sample(identity, {**beside, **known, "trace": made})
+    built = Trace.model_validate(fields)
+    set_unvalidated(built, **{**facts, "id": built.id or identity, "extra": extra or built.extra})
+    return make_sample(identity, {**row_facts, **known, "trace": built})
 
 
 def build_row_sample(
@@ -264,15 +266,15 @@ def build_row_sample(
         TraceError: A column is invalid.
     """
     rest = row.leftover()
-    beside = read_row_facts(rest, row.warnings)
+    row_facts = read_row_facts(rest, row.warnings)
     columns = {name: value for name, value in rest.items() if name not in References.__annotations__}
-    own = extra_fields(beside)
+    own = extra_fields(row_facts)
     others = {name: value for name, value in columns.items() if name not in VERBATIM_COLUMNS}
     warned = {(warning.path or "").rpartition(".")[2] for warning in row.warnings}
     hidden = {
         **{name: value for name, value in columns.items() if name not in warned},
         "fields": {name: own[name] for name in own if name not in VERBATIM_COLUMNS},
-        "metadata": beside.get("metadata"),
+        "metadata": row_facts.get("metadata"),
     }
     extras = {} if "extra" in warned else _extras(messages, warned)  # messages that a reader made are checked
     unread = unread_message_warnings({**hidden, **extras}, messages)
@@ -281,28 +283,33 @@ def build_row_sample(
         name for name, value in others.items() if canonical_column(name) in ("input", "response") and value in texts
     }
     meant = foreign_column_warnings({name: value for name, value in others.items() if name not in again})
-    renamed = {one.path for one in meant if canonical_column(one.path or "")}
-    unread = [one for one in unread if one.path not in renamed]
-    named = {one.path for one in unread}
-    warnings = [*row.warnings, *unpaired_warnings(messages), *unread, *(one for one in meant if one.path not in named)]
+    renamed = {warning.path for warning in meant if canonical_column(warning.path or "")}
+    unread = [warning for warning in unread if warning.path not in renamed]
+    named = {warning.path for warning in unread}
+    warnings = [
+        *row.warnings,
+        *unpaired_warnings(messages),
+        *unread,
+        *(warning for warning in meant if warning.path not in named),
+    ]
     warnings += unread_text_warnings(others, messages)
     trace = Trace(id=identity, messages=messages, tools=tools, labels=labels, warnings=warnings)
-    return make_sample(identity, {**beside, "fields": {**columns, **own}, **known, "trace": trace})
+    return make_sample(identity, {**row_facts, "fields": {**columns, **own}, **known, "trace": trace})
 
 
 def _unread(
     messages: Sequence[Message],
     extra: JsonObject,
     trace: Mapping[str, object],
-    known: Mapping[str, object],
+    facts: Mapping[str, object],
     row: FieldTracker,
 ) -> list[TraceWarning]:
     """Return warnings about unread messages and calls beside the conversation, unless the reader warned itself."""
-    places = [warning.path for warning in row.warnings if warning.path]
-    rest = {name: value for name, value in extra.items() if name not in places} if places else dict(extra)
+    paths = [warning.path for warning in row.warnings if warning.path]
+    rest = {name: value for name, value in extra.items() if name not in paths} if paths else dict(extra)
     named = [*unread_reference_warnings(rest), *unread_text_warnings(rest, messages)] if rest else []
-    rest |= cast("JsonObject", {name: known[name] for name in ("fields", "metadata") if name in known})
-    rest |= _extras(messages, {place.rpartition(".")[2] for place in places if "." in place})
+    rest |= cast("JsonObject", {name: facts[name] for name in ("fields", "metadata") if name in facts})
+    rest |= _extras(messages, {path.rpartition(".")[2] for path in paths if "." in path})
     if not rest:
         return named
     children = cast("Sequence[Trace]", trace.get("children", ()))
@@ -376,6 +383,5 @@ def require_object(record: JsonValue) -> JsonObject:
         TraceError: It is not an object.
     """
     if not isinstance(record, dict):
-        found = f"expected an object, found {short_repr(record)}"
-        raise TraceError(found)
+        raise TraceError(f"expected an object, found {short_repr(record)}")
     return record

@@ -47,21 +47,23 @@ class OpenAIChatWriter:
     def written(self, sample: Sample, index: int) -> WrittenLine:
         """Return the conversation with its tools, usage and references as a line."""
         reader = OpenAIChatReader()
-        sample, made = _identified(sample)
-        written, faithful = verify_row(sample, index, _row(sample, beside=True), reader)
+        sample, changes = _identified(sample)
+        written, faithful = verify_row(sample, index, _row(sample, with_extra=True), reader)
         if not faithful:  # fields named like those of this or another format would be mistaken for them
-            written, _ = verify_row(sample, index, _row(sample, beside=False), reader)
-        return WrittenLine(written.line, written.missing + made)
+            written, _ = verify_row(sample, index, _row(sample, with_extra=False), reader)
+        return WrittenLine(written.line, written.missing + changes)
 
 
 def _identified(sample: Sample) -> tuple[Sample, Counter[str]]:
     """Return the sample with ids for all calls and results, and how many had none. A result gets the id of its call."""
     messages = sample.trace.messages
     callers = pair_results(messages).calls
-    used = {call.id for one in messages if isinstance(one, AIMessage | HumanMessage) for call in one.tool_calls}
-    used |= {one.tool_call_id for one in messages if isinstance(one, ToolMessage)}
+    used = {
+        call.id for message in messages if isinstance(message, AIMessage | HumanMessage) for call in message.tool_calls
+    }
+    used |= {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
     fresh = (name for number in count(1) if (name := f"call_{number}") not in used)
-    made = Counter[str]()
+    changes = Counter[str]()
     ids: dict[tuple[int, int], str] = {}
     named: list[Message] = []
     for index, message in enumerate(messages):
@@ -70,24 +72,27 @@ def _identified(sample: Sample) -> tuple[Sample, Counter[str]]:
             for position, call in enumerate(message.tool_calls):
                 ids[index, position] = call.id or next(fresh)
             if lacking := sum(call.id is None for call in message.tool_calls):
-                made["calls without an id"] += lacking
+                changes["calls without an id"] += lacking
                 update["tool_calls"] = tuple(
                     call.model_copy(update={"id": ids[index, position]})
                     for position, call in enumerate(message.tool_calls)
                 )
         elif isinstance(message, ToolMessage) and message.tool_call_id is None:
-            made["results without an id"] += 1
+            changes["results without an id"] += 1
             caller = callers.get(index)
             update["tool_call_id"] = next(fresh) if caller is None else ids[caller.message, caller.position]
         named.append(message.model_copy(update=update))
-    if not made:
-        return sample, made
-    return sample.model_copy(update={"trace": sample.trace.model_copy(update={"messages": tuple(named)})}), made
+    if not changes:
+        return sample, changes
+    return sample.model_copy(update={"trace": sample.trace.model_copy(update={"messages": tuple(named)})}), changes
 
 
-def _row(sample: Sample, *, beside: bool) -> JsonObject:
+def _row(sample: Sample, *, with_extra: bool) -> JsonObject:
     trace = sample.trace
-    row: JsonObject = {"id": sample.id, "messages": [_message(message, beside=beside) for message in trace.messages]}
+    row: JsonObject = {
+        "id": sample.id,
+        "messages": [_message(message, with_extra=with_extra) for message in trace.messages],
+    }
     if trace.tools:
         row["tools"] = [_definition(tool) for tool in trace.tools]
     if trace.usage is not None:
@@ -95,7 +100,7 @@ def _row(sample: Sample, *, beside: bool) -> JsonObject:
     row |= sample.model_dump(mode="json", include=_KNOWN, exclude_defaults=True)
     if sample.baseline is not None:
         row["baseline"] = sample.baseline.model_dump(mode="json")
-    return _merged(trace.extra, row) if beside else row
+    return _merged(trace.extra, row) if with_extra else row
 
 
 def _merged(extra: JsonObject, own: JsonObject) -> JsonObject:
@@ -108,19 +113,19 @@ def _merged(extra: JsonObject, own: JsonObject) -> JsonObject:
     return merged
 
 
-def _message(message: Message, *, beside: bool) -> JsonObject:
-    row: JsonObject = {"role": message.role, **_content(message, beside=beside), "id": message.id}
+def _message(message: Message, *, with_extra: bool) -> JsonObject:
+    row: JsonObject = {"role": message.role, **_content(message, with_extra=with_extra), "id": message.id}
     if isinstance(message, ToolMessage):
         row |= {"tool_call_id": message.tool_call_id, "name": message.name}
     elif isinstance(message, HumanMessage | AIMessage):
         row["name"] = message.name if isinstance(message, HumanMessage) else message.agent
         if message.tool_calls:
-            row["tool_calls"] = [_call(call, beside=beside) for call in message.tool_calls]
+            row["tool_calls"] = [_call(call, with_extra=with_extra) for call in message.tool_calls]
     row = {name: value for name, value in row.items() if value is not None}
-    return _merged(message.extra, row) if beside else row
+    return _merged(message.extra, row) if with_extra else row
 
 
-def _content(message: Message, *, beside: bool) -> JsonObject:
+def _content(message: Message, *, with_extra: bool) -> JsonObject:
     """Return the content. Leading reasoning and a final refusal have fields of their own."""
     if isinstance(message.content, str):
         return {"content": message.content}
@@ -130,8 +135,10 @@ def _content(message: Message, *, beside: bool) -> JsonObject:
         first = next((at for at, part in enumerate(parts) if not isinstance(part, ReasoningPart)), len(parts))
         thoughts = [part for part in parts[:first] if isinstance(part, ReasoningPart)]
         parts = parts[len(thoughts) :]
-        blocks: list[JsonValue] = [{**(one.extra if beside else {}), "thinking": one.text} for one in thoughts]
-        if len(thoughts) == 1 and not (beside and thoughts[0].extra):
+        blocks: list[JsonValue] = [
+            {**(thought.extra if with_extra else {}), "thinking": thought.text} for thought in thoughts
+        ]
+        if len(thoughts) == 1 and not (with_extra and thoughts[0].extra):
             fields["reasoning_content"] = thoughts[0].text
         elif blocks:
             fields["thinking_blocks"] = blocks
@@ -139,7 +146,7 @@ def _content(message: Message, *, beside: bool) -> JsonObject:
             fields["refusal"], parts = last.text, parts[:-1]
     if len(parts) == 1 and isinstance(parts[0], TextPart) and not parts[0].extra:
         return {**fields, "content": parts[0].text}
-    written: list[JsonValue] = [one for part in parts if (one := _part(part, beside=beside)) is not None]
+    written: list[JsonValue] = [block for part in parts if (block := _part(part, with_extra=with_extra)) is not None]
     return {**fields, "content": written or (None if isinstance(message, AIMessage) else "")}
 
 
@@ -148,10 +155,10 @@ def _texts_are_read(parts: Sequence[Part]) -> bool:
     return all(part.text for part in parts if isinstance(part, TextPart | RefusalPart))
 
 
-def _part(part: Part, *, beside: bool) -> JsonValue:
+def _part(part: Part, *, with_extra: bool) -> JsonValue:
     """Return a part, or ``None`` if the format has no such part."""
     if isinstance(part, OtherPart):
-        return part.data if beside and isinstance(part.data, dict) and "type" in part.data else None
+        return part.data if with_extra and isinstance(part.data, dict) and "type" in part.data else None
     if isinstance(part, ReasoningPart):
         return None
     own: JsonObject
@@ -163,7 +170,7 @@ def _part(part: Part, *, beside: bool) -> JsonValue:
         own = {"type": "text", "text": part.text}
     else:
         own = {"type": "refusal", "refusal": part.text}
-    return _merged(part.extra, own) if beside else own
+    return _merged(part.extra, own) if with_extra else own
 
 
 def _media(part: MediaPart) -> JsonObject:
@@ -177,10 +184,10 @@ def _media(part: MediaPart) -> JsonObject:
     return {"type": f"{part.kind}_url", f"{part.kind}_url": {"url": address}}
 
 
-def _call(call: ToolCall, *, beside: bool) -> JsonObject:
+def _call(call: ToolCall, *, with_extra: bool) -> JsonObject:
     arguments = json.dumps(call.args, ensure_ascii=False) if call.args_raw is None else call.args_raw
     own: JsonObject = {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
-    return _merged(call.extra, own) if beside else own
+    return _merged(call.extra, own) if with_extra else own
 
 
 def _definition(tool: ToolDefinition) -> JsonObject:

@@ -48,12 +48,12 @@ def _fitting(messages: Sequence[Message]) -> Iterator[HumanMessage | AIMessage |
     waiting = deque[tuple[int, int]]()
     before: HumanMessage | AIMessage | ToolMessage | None = None
     kept = ((index, message) for index, message in enumerate(messages) if not isinstance(message, SystemMessage))
-    for are_results, run in groupby(kept, lambda one: isinstance(one[1], ToolMessage)):
+    for are_results, run in groupby(kept, lambda pair: isinstance(pair[1], ToolMessage)):
         if are_results:
             fits = isinstance(before, AIMessage) and bool(before.tool_calls)
             answers = ((callers[index][:2], message) for index, message in run if index in callers) if fits else ()
-            for place, message in sorted(answers, key=itemgetter(0)):
-                if waiting and place == waiting[0]:
+            for caller, message in sorted(answers, key=itemgetter(0)):
+                if waiting and caller == waiting[0]:
                     waiting.popleft()
                     before = message
                     yield message

@@ -67,12 +67,12 @@ def verify_row(sample: Sample, index: int, row: JsonObject, reader: Reader) -> t
     try:
         value = parse_json(line.encode())
         [record] = reader.records(value)
-        found = _facts(reader.sample(record, index))
+        written_facts = _facts(reader.sample(record, index))
     except (TraceError, ValueError):
         return WrittenLine(None, Counter({"samples": 1})), False
     facts = _facts(sample)
-    missing = Counter(kind for kind, _ in (facts - found).elements())
-    new = {kind for kind, _ in found - facts if not kind.endswith(_MAY_DIFFER)}
+    missing = Counter(kind for kind, _ in (facts - written_facts).elements())
+    new = {kind for kind, _ in written_facts - facts if not kind.endswith(_MAY_DIFFER)}
     return WrittenLine(line, missing), not new and _is_detected(value, reader)
 
 
@@ -111,16 +111,16 @@ def _pairs(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
     callers = pair_results(messages).calls
     numbers: dict[tuple[int, int], str] = {}
     for side, kind in CALLER_MESSAGES.items():
-        callers_of_side = ((at, one) for at, one in enumerate(messages) if isinstance(one, kind))
-        made = ((at, place) for at, one in callers_of_side for place in range(len(one.tool_calls)))
-        numbers |= {place: f"{side} {number}" for number, place in enumerate(made)}
+        callers_of_side = ((at, message) for at, message in enumerate(messages) if isinstance(message, kind))
+        calls = ((at, position) for at, message in callers_of_side for position in range(len(message.tool_calls)))
+        numbers |= {caller: f"{side} {number}" for number, caller in enumerate(calls)}
     for index, caller in callers.items():
         yield "tool: pairing", f"{numbers[caller.message, caller.position]} {messages[index].text}"
 
 
 def _beside_text(part: Part) -> JsonObject:
-    said = {"text"} if isinstance(part, TextPart | RefusalPart) else set[str]()
-    fields = part.model_dump(mode="json", exclude=said, exclude_defaults=True)
+    shown_apart = {"text"} if isinstance(part, TextPart | RefusalPart) else set[str]()
+    fields = part.model_dump(mode="json", exclude=shown_apart, exclude_defaults=True)
     return fields if isinstance(part, TextPart) else {**fields, "type": part.type}
 
 
