@@ -28,7 +28,8 @@ class Columns:
     seen: dict[str, None] = field(default_factory=dict[str, None], init=False)
 
     def __post_init__(self) -> None:
-        if (twice := _first_duplicate(self.names.values())) is not None:
+        if len(set(self.names.values())) < len(self.names):
+            twice = _first_duplicate(self.names.values())
             these = " and ".join(repr(theirs) for theirs, ours in self.names.items() if ours == twice)
             raise ConfigError(f"columns: {these} are both renamed to {twice!r}")
 

@@ -106,6 +106,8 @@ def _read_own_line(file: File, line: FileLine, source: _Source, index: int, numb
 
 
 def _in_records(file: File, source: _Source, columns: Columns) -> FileContent:
+    if file.notice is not None:
+        yield file.notice
     joins_lines = source.reader.joins_lines
     if not joins_lines and (notice := _shared_sessions(file, columns)) is not None:
         yield notice
@@ -152,7 +154,7 @@ def _in_document(
         content = document.parsed()
         reject_column_frame(content)
         page = read_page(content)
-        notices = [MORE_PAGES] if page is not None and page.has_more else []
+        notices = [TraceError(MORE_PAGES, path=file.path)] if page is not None and page.has_more else []
         content = content if page is None else cast("JsonValue", page.records)
         if columns.names:
             content = _renamed(content, columns)
@@ -163,23 +165,23 @@ def _in_document(
         rows = content if isinstance(content, list) and _are_records(content, reader, conversations) else None
         if rows is not None:
             if any(map(has_trace_id, rows[:DETECTION_ROWS])) and (notice := reject_spread_traces(rows)):
-                notices.append(notice)
+                notices.append(TraceError(notice, path=file.path))
         elif len(conversations) == 1 and not reader.joins_lines:
             reject_mixed_conversations(content)
     except TraceError as error:
         raise TraceError(error.problem, path=file.path) from error
     if not (conversations if rows is None else rows):
         raise TraceError("contains no conversations", path=file.path)
-    source = _Source(file.path, path_text(file.path), reader)
-    if rows is not None and is_detected:
-        source = replace(source, record_readers=RecordReaders(reader))
-    records = (FileRecord(None, value, document.clean) for value in (conversations if rows is None else rows))
-    content_of_file: FileContent
-    if rows is None:
-        content_of_file = (partial(_read, record, reader, source, index) for index, record in enumerate(records))
-    else:
-        content_of_file = _in_rows(records, source)
-    return reader, chain((TraceError(notice, path=file.path) for notice in notices), content_of_file)
+    notices = notices if file.notice is None else [file.notice, *notices]
+    name = path_text(file.path)
+    if rows is not None:
+        source = _Source(file.path, name, reader, RecordReaders(reader) if is_detected else None)
+        return reader, chain(notices, _in_rows((FileRecord(None, row, document.clean) for row in rows), source))
+    records = [FileRecord(None, conversation, document.clean) for conversation in conversations]
+    source = _Source(file.path, name, reader)
+    return reader, chain(
+        notices, (partial(_read, record, reader, source, index) for index, record in enumerate(records))
+    )
 
 
 def _renamed(document: JsonValue, columns: Columns) -> JsonValue:

@@ -102,7 +102,11 @@ class Recordings:
                 self._joiner = ReferenceJoiner(reference_file.path, rows)
             notices = [reference_file.notice, self._joiner.notice]
         self._notices = [notice for notice in notices if notice is not None]
-        self._content = self._all_files(path, paths) if file is None else self._single_file(self._opened(file))
+        if file is None:
+            self._content = self._all_files(path, paths)
+        else:
+            self.formats[file.path], content = find_conversations(file, self._reader, self._columns)
+            self._content = self._single_file(content)
 
     def samples(self, on_error: OnError) -> Iterator[Sample]:
         """Return an iterator over the samples, which can be used once; see `read`."""
@@ -139,11 +143,6 @@ class Recordings:
         for problem in chain(histories.repeated(), misfits):
             _report(problem, on_error)
 
-    def _opened(self, file: File) -> FileContent:
-        """Return what a file contains. Its format is found first."""
-        self.formats[file.path], content = find_conversations(file, self._reader, self._columns)
-        return content if file.notice is None else chain([file.notice], content)
-
     def _single_file(self, content: FileContent) -> Generator[TraceError | Conversation]:
         """Yield the content of a single file. If the file breaks off, what was read before stays."""
         any_found = False
@@ -160,7 +159,9 @@ class Recordings:
     def _all_files(self, path: Location, paths: Sequence[Location]) -> Generator[TraceError | Conversation]:
         for file in paths:
             try:
-                yield from self._opened(File.locate(file, self._encoding))
+                located = File.locate(file, self._encoding)
+                self.formats[located.path], content = find_conversations(located, self._reader, self._columns)
+                yield from content
             except (TraceError, ConfigError) as error:
                 self.failed.append(error if isinstance(error, TraceError) else TraceError(str(error), path=file))
                 yield self.failed[-1]

@@ -9,15 +9,8 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.formats.spans import (
-    Span,
-    detect_convention,
-    find_roots,
-    group_conversations,
-    read_spans,
-    spans_in,
-    take_nested,
-)
+from judgekit.formats.span_exports import detect_convention, spans_in
+from judgekit.formats.spans import Span, find_roots, group_conversations, read_spans, take_nested
 
 MARKED = {"gen_ai.operation.name": "chat"}
 TYPED = [

@@ -9,7 +9,8 @@ from judgekit.errors import TraceError
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.merging.comparison import prefix_hashes, split_instructions
 from judgekit.formats.merging.step import SpanStep
-from judgekit.formats.spans import UNKNOWN_START, Span, conversation_id, read_spans
+from judgekit.formats.span_exports import conversation_id
+from judgekit.formats.spans import UNKNOWN_START, Span, read_spans
 from judgekit.formats.values import lookup
 from judgekit.traces.message import JsonObject
 

@@ -19,7 +19,8 @@ from judgekit.formats.merging import SpanStep, merge_steps
 from judgekit.formats.readers.base import as_records, build_sample
 from judgekit.formats.readers.payloads import exchange_messages, parse_structured_json, read_steps, take_payload
 from judgekit.formats.row_facts import to_text
-from judgekit.formats.spans import Span, detect_convention, group_conversations, read_spans
+from judgekit.formats.span_exports import detect_convention
+from judgekit.formats.spans import Span, group_conversations, read_spans
 from judgekit.formats.values import as_object, is_number, lookup, objects_in, parse_if_json, str_or_none
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, parse_arguments
 from judgekit.traces.recording import Label, ToolDefinition

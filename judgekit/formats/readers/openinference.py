@@ -26,15 +26,8 @@ from judgekit.formats.readers.payloads import (
     read_steps,
     take_payload,
 )
-from judgekit.formats.spans import (
-    CUT_OFF_HINT,
-    Span,
-    detect_convention,
-    group_conversations,
-    read_spans,
-    take_nested,
-    time_range,
-)
+from judgekit.formats.span_exports import detect_convention
+from judgekit.formats.spans import CUT_OFF_HINT, Span, group_conversations, read_spans, take_nested, time_range
 from judgekit.formats.values import as_object, lookup, objects_in
 from judgekit.traces.message import (
     AIMessage,

@@ -21,7 +21,8 @@ from judgekit.formats.moved_messages import READ_TOGETHER_HINT
 from judgekit.formats.readers.base import build_sample
 from judgekit.formats.readers.otel_dialects import add_answer_attributes, read_exchanges
 from judgekit.formats.row_facts import to_text
-from judgekit.formats.spans import Span, detect_convention, group_conversations, read_spans, time_range
+from judgekit.formats.span_exports import detect_convention
+from judgekit.formats.spans import Span, group_conversations, read_spans, time_range
 from judgekit.formats.values import lookup, messages_field, objects_in
 from judgekit.traces.message import ToolCall, ToolMessage, Usage, parse_arguments
 from judgekit.traces.recording import Label, ToolDefinition
