@@ -133,7 +133,9 @@ class File:
             raise TraceError(f"cannot be read: {error}", path=path) from error
         if not head:
             raise TraceError("is empty", path=path)
-        compression = next((name for mark, name in COMPRESSION_MARKS.items() if head.startswith(mark)), None)
+        compression: Compression | None = next(
+            (name for mark, name in COMPRESSION_MARKS.items() if head.startswith(mark)), None
+        )
         container = "document" if copy else container_of(path)
         if compression == "zip":
             container = "archive"

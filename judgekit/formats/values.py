@@ -83,19 +83,22 @@ def is_encodable(value: JsonValue) -> bool:
 
 def is_deeper(value: object, levels: int) -> bool:
     """Return whether a value, such as a sample, has more levels of models, objects and lists in each other."""
-    nodes = [value]
+    nodes: Iterable[object] = [value]
     for _ in range(levels + 1):
-        nodes = [node for node in nodes if isinstance(node, dict | list | tuple | FrozenModel)]
-        if not nodes:
+        containers = [children for node in nodes if (children := _children(node)) is not None]
+        if not containers:
             return False
-        nodes = list(chain.from_iterable(map(_children, nodes)))
+        nodes = chain.from_iterable(containers)
     return True
 
 
-def _children(value: object) -> Iterable[object]:
+def _children(value: object) -> Iterable[object] | None:
+    """Return what is in a list, object or model; ``None`` for any other value."""
     if isinstance(value, list | tuple):
         return cast("Iterable[object]", value)
-    return cast("dict[str, object]", value if isinstance(value, dict) else vars(value)).values()
+    if isinstance(value, FrozenModel):
+        return vars(value).values()
+    return cast("dict[str, object]", value).values() if isinstance(value, dict) else None
 
 
 def parse_if_json(value: JsonValue) -> JsonValue:
