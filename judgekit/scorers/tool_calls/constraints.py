@@ -4,8 +4,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Annotated, Literal, NamedTuple, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, ValidationError, model_validator
 
@@ -13,7 +12,8 @@ from judgekit.errors import ConfigError, check_choice, join_limited, truncated, 
 from judgekit.score import Score
 from judgekit.scorers.agents import agent_rows, calling_agent
 from judgekit.scorers.scope import ScopedScorer
-from judgekit.scorers.tool_calls.arguments import ArgMatch, any_glob, compare_arguments
+from judgekit.scorers.tool_calls.arguments import ArgMatch, compare_arguments
+from judgekit.scorers.tool_calls.calling_behavior import Behavior, ConstraintResult
 from judgekit.scorers.tool_calls.matchers import check_matchers
 from judgekit.scorers.tool_calls.schemas import schema_problems
 from judgekit.scoring import NO_CONVERSATION, compute_score
@@ -22,59 +22,11 @@ from judgekit.traces.message import CALLER_MESSAGES, FrozenModel, JsonObject, Re
 from judgekit.traces.rendering import compact_json, quoted_name
 from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import ActualCall, Trace
-from judgekit.traces.tree import Chronology, MessageNumber, Scope, branches, conversation_path
+from judgekit.traces.tree import MessageNumber, Scope, branches, conversation_path
 
 _FEW = 500
 """The number of messages times constraints that is checked within 5 ms."""
 _AT_LEAST = ArgMatch(mode="at_least")
-
-
-class ConstraintResult(NamedTuple):
-    """The result of a check.
-
-    Attributes:
-        holds: Whether the constraint holds; ``None`` if undecided.
-        reason: The reason.
-        violations: The calls that violate the constraint; none if it is about all calls together.
-    """
-
-    holds: bool | None
-    reason: str
-    violations: Sequence[ActualCall] = ()
-
-
-@dataclass(frozen=True)
-class Behavior:
-    """The actions of one side in a trace; the agent's side includes those of its sub-agents."""
-
-    trace: Trace
-    requestor: Requestor
-
-    @cached_property
-    def calls(self) -> tuple[ActualCall, ...]:
-        """The calls of this side, in order."""
-        return self.trace.tool_calls(self.requestor)
-
-    @cached_property
-    def _errors(self) -> tuple[bool | None, ...]:
-        return self.trace.call_errors(self.requestor)
-
-    @cached_property
-    def chronology(self) -> Chronology:
-        """The order of the messages."""
-        return Chronology(self.trace)
-
-    def calls_of(self, tool: str) -> list[ActualCall]:
-        """Return the calls of tools that match the pattern."""
-        fits = any_glob([tool])
-        return [actual for actual in self.calls if fits(actual.call.name)]
-
-    def outcomes_of(self, tool: str) -> list[tuple[ActualCall, bool | None]]:
-        """Return the calls of matching tools, each with whether it failed; ``None`` if unknown."""
-        fits = any_glob([tool])
-        return [
-            (actual, failed) for actual, failed in zip(self.calls, self._errors, strict=True) if fits(actual.call.name)
-        ]
 
 
 class Constraint(FrozenModel, ABC):

@@ -1,0 +1,59 @@
+"""What constraints check, and what a check results in."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from judgekit.scorers.tool_calls.arguments import any_glob
+from judgekit.traces.message import Requestor
+from judgekit.traces.trace import ActualCall, Trace
+from judgekit.traces.tree import Chronology
+
+
+class ConstraintResult(NamedTuple):
+    """The result of a check.
+
+    Attributes:
+        holds: Whether the constraint holds; ``None`` if undecided.
+        reason: The reason.
+        violations: The calls that violate the constraint; none if it is about all calls together.
+    """
+
+    holds: bool | None
+    reason: str
+    violations: Sequence[ActualCall] = ()
+
+
+@dataclass(frozen=True)
+class Behavior:
+    """The actions of one side in a trace; the agent's side includes those of its sub-agents."""
+
+    trace: Trace
+    requestor: Requestor
+
+    @cached_property
+    def calls(self) -> tuple[ActualCall, ...]:
+        """The calls of this side, in order."""
+        return self.trace.tool_calls(self.requestor)
+
+    @cached_property
+    def _errors(self) -> tuple[bool | None, ...]:
+        return self.trace.call_errors(self.requestor)
+
+    @cached_property
+    def chronology(self) -> Chronology:
+        """The order of the messages."""
+        return Chronology(self.trace)
+
+    def calls_of(self, tool: str) -> list[ActualCall]:
+        """Return the calls of tools that match the pattern."""
+        fits = any_glob([tool])
+        return [actual for actual in self.calls if fits(actual.call.name)]
+
+    def outcomes_of(self, tool: str) -> list[tuple[ActualCall, bool | None]]:
+        """Return the calls of matching tools, each with whether it failed; ``None`` if unknown."""
+        fits = any_glob([tool])
+        return [
+            (actual, failed) for actual, failed in zip(self.calls, self._errors, strict=True) if fits(actual.call.name)
+        ]
