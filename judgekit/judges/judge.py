@@ -235,7 +235,8 @@ class Judge(JudgeSettings):
     async def _reply(self, request: Request) -> Reply:
         loop, clients, plan = asyncio.get_running_loop(), self._clients, current_plan()
         if plan is not None:  # each plan counts from zero
-            _, clients = cast("tuple[Self, _Clients]", plan.setdefault(id(self), (self, WeakKeyDictionary())))
+            fresh: _Clients = WeakKeyDictionary()
+            _, clients = cast("tuple[Self, _Clients]", plan.setdefault(id(self), (self, fresh)))
         if (opening := clients.get(loop)) is None:  # concurrent requests wait for the client of the first
             opening = clients[loop] = loop.create_task(self._open_client(clients))
         client, _ = await asyncio.shield(opening)

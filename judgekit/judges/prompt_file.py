@@ -178,7 +178,7 @@ def prompt_file_text(prompt: Prompt) -> str:
         for name, value in settings.items()
         if value or name == "inputs"
     }
-    head = yaml.safe_dump(  # pyright: ignore[reportUnsettingsMemberType] - its stubs leave a width open
+    head = yaml.safe_dump(  # pyright: ignore[reportUnknownMemberType] - its stubs leave a width open
         front, sort_keys=False, allow_unicode=True, width=10_000, default_flow_style=None
     )
     return f"---\n{head}---\n{prompt.question}\n"
