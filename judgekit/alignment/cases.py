@@ -93,6 +93,6 @@ def read_cases(
     selection: SelectionMethod | None = (
         drawn.selection if drawn.selection in ("random", "stratified", "convenience") else None
     )
-    return [Case(samples[sample.row.index], sample, roles[sample.row.index], selection) for sample in there], dict(
-        left_out
-    )
+    numbers = [sample.row.index for sample in there]
+    cases = [Case(samples[n], sample, roles[n], selection) for n, sample in zip(numbers, there, strict=True)]
+    return cases, dict(left_out)

@@ -86,11 +86,7 @@ def _answer_warnings(a: AnswerCounts, b: AnswerCounts) -> Iterator[str]:
             )
         elif before[None] or after[None]:
             sides = (("A", before), ("B", after))
-            lacking = (
-                f"{answers[None]:,} of {answers.total():,} answers in {side}"
-                for side, answers in sides
-                if answers[None]
-            )
+            lacking = (f"{by[None]:,} of {by.total():,} answers in {side}" for side, by in sides if by[None])
             yield (
                 f"{quote_name(judge)}: its provider reported no model for {' and '.join(lacking)}, so a change behind "
                 "this name would go unnoticed"

@@ -46,9 +46,8 @@ def _correction(run: Run, scorer: str) -> "Correction":
 
 def corrected_means(corrections: "Mapping[str, Correction]") -> "Mapping[str, Estimate]":
     """Return the corrected mean of each scorer that has one."""
-    return {
-        scorer: correction.corrected for scorer, correction in corrections.items() if correction.corrected is not None
-    }
+    means = {scorer: correction.corrected for scorer, correction in corrections.items()}
+    return {scorer: mean for scorer, mean in means.items() if mean is not None}
 
 
 def describe_correction(correction: "Correction") -> str:
@@ -93,11 +92,7 @@ def describe_fitness(correction: "Correction", bound: MeanBound) -> str:
     is_met = meets(edge - bound.bound)
     slack = TOLERANCE if "=" in bound.operator else -TOLERANCE
     bounds = (sign * floor((sign * edge + slack) * 10**digits) / 10**digits for digits in _DIGITS)
-    reached = (
-        candidate
-        for candidate in bounds
-        if meets(edge - candidate) and (not is_met or sign * (candidate - bound.bound) >= 0)
-    )
+    reached = (near for near in bounds if meets(edge - near) and (not is_met or sign * (near - bound.bound) >= 0))
     reach = next(reached, bound.bound if is_met else 0)
     to = f"{'up' if sign > 0 else 'down'} to {_plain(reach)}"
     assumed = f" (if {correction.assumptions.partition(';')[0]})" if correction.assumptions else ""

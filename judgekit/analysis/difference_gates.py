@@ -33,14 +33,12 @@ def difference_gate_result(gate: Gate, difference: Difference, samples: int, dam
     if difference.difference is None or difference.p is None or difference.p_holm is None:
         return GateResult(gate.text, met=False, value_text="no sample has a value in both runs")
     if gate.field in DIFFERENCE_FIELDS.sample_counts:
-        return _count_result(
-            gate, difference.better if gate.field == "better" else difference.worse, difference.pairs, "pairs"
-        )
+        changed = difference.better if gate.field == "better" else difference.worse
+        return _count_result(gate, changed, difference.pairs, "pairs")
     pairs = count_text(difference.pairs, "pair")
     if gate.field in ("p", "p_holm"):
-        return gate.check_number(
-            difference.p if gate.field == "p" else difference.p_holm, f"{difference.test}, {pairs}"
-        )
+        p = difference.p if gate.field == "p" else difference.p_holm
+        return gate.check_number(p, f"{difference.test}, {pairs}")
     if gate.field == "difference":
         return gate.check_number(difference.difference, pairs)
     if difference.interval is None:

@@ -5,7 +5,7 @@ from typing import Literal
 
 from judgekit.analysis.findings import HumanAgreement, ValueKind
 from judgekit.analysis.matching import LabeledSample
-from judgekit.analysis.measures import NOT_APPLICABLE_VALUE, VerdictPairs
+from judgekit.analysis.measures import NOT_APPLICABLE_VALUE, VerdictPairs, applicable_value
 
 ANNOTATOR_EPSILONS: Mapping[str, float] = {"experts": 0.2, "skilled": 0.15, "crowd": 0.1}
 """By annotators, how much worse than a person the cheaper judge may be (Calderon, Reichart and Dror 2025)."""
@@ -33,22 +33,17 @@ def human_agreement(
     several = [sample for sample in samples if len(sample.opinions) > 1]
     if not several:
         return None
-    names = sorted(
-        {opinion.annotator for sample in several for opinion in sample.opinions}, key=lambda name: name or ""
-    )
+    annotators = {opinion.annotator for sample in several for opinion in sample.opinions}
+    names = sorted(annotators, key=lambda name: name or "")
     ratings = np.full((len(names), len(several)), np.nan)
     for column, sample in enumerate(several):
         for opinion in sample.opinions:
-            ratings[names.index(opinion.annotator), column] = (
-                NOT_APPLICABLE_VALUE if opinion.value is None else opinion.value
-            )
-    judged = np.asarray(
-        [NOT_APPLICABLE_VALUE if sample.judge_value is None else sample.judge_value for sample in several]
-    )
+            ratings[names.index(opinion.annotator), column] = applicable_value(opinion.value)
+    judged = np.asarray([applicable_value(sample.judge_value) for sample in several])
     # "Does not apply" has no place among ordered values, so it is left out there.
     ordered, judged_ordered = (
-        sample if kind == "binary" else np.where(sample == NOT_APPLICABLE_VALUE, np.nan, sample)
-        for sample in (ratings, judged)
+        values if kind == "binary" else np.where(values == NOT_APPLICABLE_VALUE, np.nan, values)
+        for values in (ratings, judged)
     )
     pairs = VerdictPairs(
         kind, (), several, [[opinion.value for opinion in sample.opinions] for sample in several], by_verdict

@@ -146,9 +146,7 @@ class VerdictPairs:
 
     def _shares(self, value: float) -> Sequence[float]:
         """Return the share of people who give a value, for each sample."""
-        return [
-            fsum(_is_equal(verdict, value) for verdict in verdicts) / len(verdicts) for verdicts in self.human_verdicts
-        ]
+        return [fsum(_is_equal(given, value) for given in verdicts) / len(verdicts) for verdicts in self.human_verdicts]
 
     def agreement(self) -> dict[str, Estimate]:
         """Return the agreement of the judge with people, by name; the first figure is the one to quote alone."""
@@ -162,7 +160,7 @@ class VerdictPairs:
             return {**figures, "agreement on whether it applies": self._on_applicability()} if has_none else figures
         weights = self.weights if self.by_verdict else None
         values = [*self.values, NOT_APPLICABLE_VALUE] if has_none else self.values
-        judged = [NOT_APPLICABLE_VALUE if verdict is None else verdict for verdict in self.judge_verdicts]
+        judged = [applicable_value(verdict) for verdict in self.judge_verdicts]
         tables = agreement.AgreementTables.of(
             _table(self.human_verdicts), judged, values=values, groups=self.groups, weights=weights
         )
@@ -202,11 +200,8 @@ class VerdictPairs:
 
     def subset(self, indices: Sequence[int]) -> Self:
         """Return the pairs at some places."""
-        samples, verdicts = (
-            [self.samples[index] for index in indices],
-            [self.human_verdicts[index] for index in indices],
-        )
-        return replace(self, samples=samples, human_verdicts=verdicts)
+        verdicts = [self.human_verdicts[index] for index in indices]
+        return replace(self, samples=[self.samples[index] for index in indices], human_verdicts=verdicts)
 
     def _on_applicability(self) -> Estimate:
         """Return how often people and the judge agree on whether the question applies."""
@@ -222,17 +217,14 @@ class VerdictPairs:
 
     def confusion(self, record: ScorerRecord) -> dict[str, dict[str, float]]:
         """Return how often people give the label of a row and the judge that of a column."""
-        labels: list[tuple[float | None, str | None]] = [
-            (sample.judge_value, sample.row.score.label) for sample in self.samples
-        ]
-        labels += [(grade, label) for label, grade in record.scale.items() if not isinstance(grade, str)]
+        graded = [(sample.judge_value, sample.row.score.label) for sample in self.samples]
+        labels = [*graded, *((grade, label) for label, grade in record.scale.items() if not isinstance(grade, str))]
         value_labels = {
             value: " or ".join(dict.fromkeys(label for grade, label in labels if label and grade == value))
             for value in self.values
         }
-        used = Counter(
-            value_labels.values()
-        )  # a label may stand for several values, such as a share of what was asked for
+        # A label may stand for several values, such as a share of what was asked for.
+        used = Counter(value_labels.values())
         names = {
             value: f"{value:g}" if not name else name if used[name] == 1 else f"{name} ({value:g})"
             for value, name in value_labels.items()
@@ -338,11 +330,8 @@ class VerdictPairs:
         """The places of the samples whose verdict has a confidence and is right or wrong."""
         if self.kind == "continuous":
             return []
-        return [
-            index
-            for index, sample in enumerate(self.samples)
-            if None not in (sample.row.score.confidence, sample.judge_value)
-        ]
+        pairs = [(sample.row.score.confidence, sample.judge_value) for sample in self.samples]
+        return [index for index, pair in enumerate(pairs) if None not in pair]
 
     def calibration(self) -> Estimate | None:
         """Return the expected calibration error of the judge's confidence; ``None`` without a confidence.
@@ -399,6 +388,11 @@ class VerdictPairs:
         )
 
 
+def applicable_value(verdict: float | None) -> float:
+    """Return a verdict as a number, also if the question does not apply."""
+    return NOT_APPLICABLE_VALUE if verdict is None else verdict
+
+
 def _is_equal(a: float | None, b: float | None) -> bool:
     if a is None or b is None:
         return a is b
@@ -407,11 +401,7 @@ def _is_equal(a: float | None, b: float | None) -> bool:
 
 def _mean_distance(judged: float | None, human: Sequence[float | None]) -> float:
     """Return the mean distance of people from the judge; it is 1 if they disagree on whether the question applies."""
-    off = (
-        float(verdict is not judged) if verdict is None or judged is None else abs(verdict - judged)
-        for verdict in human
-    )
-    return fsum(off) / len(human)
+    return fsum(float(a is not judged) if a is None or judged is None else abs(a - judged) for a in human) / len(human)
 
 
 def _table(verdicts: Sequence[Sequence[float | None]]) -> "NDArray[np.float64]":
@@ -420,7 +410,7 @@ def _table(verdicts: Sequence[Sequence[float | None]]) -> "NDArray[np.float64]":
 
     table = np.full((max(map(len, verdicts)), len(verdicts)), nan)
     for column, values in enumerate(verdicts):
-        table[: len(values), column] = [NOT_APPLICABLE_VALUE if verdict is None else verdict for verdict in values]
+        table[: len(values), column] = [applicable_value(verdict) for verdict in values]
     return table
 
 

@@ -96,9 +96,8 @@ def repeatability(rows: Iterable[Row]) -> Repeatability | None:
     Returns:
         ``None`` if the judge was asked about no sample twice.
     """
-    verdicts = _comparable(
-        [sample for row in rows if (sample := _sample_verdicts(row)) is not None and sample.is_repeated]
-    )
+    samples = filter(None, map(_sample_verdicts, rows))
+    verdicts = _comparable([sample for sample in samples if sample.is_repeated])
     if not verdicts:
         return None
     from judgekit.stats.components import variance_components  # noqa: PLC0415 - numpy takes a while
@@ -145,10 +144,11 @@ def _sample_verdicts(row: Row) -> _SampleVerdicts | None:
         most += len(unasked) if isinstance(unasked, list) else 0
     elif isinstance(answers := details.get("verdicts"), list):
         side = "order"
-        values += [
-            [_PREFERRED.get(str(answer.get("preferred"))) if isinstance(answer, dict) else None] for answer in answers
+        preferred = [
+            _PREFERRED.get(str(each.get("preferred"))) if isinstance(each, dict) else Neach for each in answers
         ]
-        votes += [vote for (vote,) in values]
+        values += [[vote] for vote in preferred]
+        votes += preferred
         count = most = len(votes)
     else:
         return None
@@ -161,9 +161,7 @@ def _comparable(verdicts: Sequence[_SampleVerdicts]) -> Sequence[_SampleVerdicts
     alike = [sample for sample in verdicts if sample.side == verdicts[0].side]
     if not any(sample.escalated for sample in alike):
         return alike
-    first = (
-        replace(sample, values=sample.values[:_ALWAYS_ASKED], votes=sample.votes[:_ALWAYS_ASKED]) for sample in alike
-    )
+    first = [replace(each, values=each.values[:_ALWAYS_ASKED], votes=each.votes[:_ALWAYS_ASKED]) for each in alike]
     return [sample for sample in first if sample.is_repeated]
 
 
@@ -172,14 +170,15 @@ def _flips(values: Sequence[float | None]) -> float:
     return 1 - sum(times * (times - 1) for times in Counter(values).values()) / (n * (n - 1))
 
 
+def _most_repeats(verdicts: Sequence[_SampleVerdicts]) -> int:
+    return max(len(repeated) for sample in verdicts for repeated in sample.values)
+
+
 def _table(verdicts: Sequence[_SampleVerdicts]) -> "NDArray[np.float64]":
     """Return the values in an array of shape (samples, members or orders, repeats), with NaN for missing ones."""
     import numpy as np  # noqa: PLC0415
 
-    sides, repeats = (
-        max(len(sample.values) for sample in verdicts),
-        max(len(repeated) for sample in verdicts for repeated in sample.values),
-    )
+    sides, repeats = max(len(sample.values) for sample in verdicts), _most_repeats(verdicts)
     table = np.full((len(verdicts), sides, repeats), np.nan)
     for at, sample in enumerate(verdicts):
         for side, values in enumerate(sample.values):
@@ -200,10 +199,7 @@ def _names(side: Side) -> Mapping[str, str]:
 def _advice(
     verdicts: Sequence[_SampleVerdicts], rate: Estimate, components: "VarianceComponents | None"
 ) -> Iterator[str]:
-    side, repeats = (
-        verdicts[0].side,
-        max(len(repeated_values) for sample in verdicts for repeated_values in sample.values),
-    )
+    side, repeats = verdicts[0].side, _most_repeats(verdicts)
     repeated: Side = "repeat" if repeats > 1 else side
     if any(sample.is_adaptive for sample in verdicts):
         yield f"Only the first {repeats} repeats count here, because they decide whether there are more."

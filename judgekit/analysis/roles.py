@@ -30,13 +30,10 @@ def assign_roles(
     by_group: dict[str, LabelRole] = {}
     for labeled_sample in labeled:
         group = samples[labeled_sample.row.index].group
-        if (
-            labeled_sample.role is not None
-            and group is not None
-            and by_group.setdefault(group, labeled_sample.role) != labeled_sample.role
-        ):
+        role = labeled_sample.role
+        if role is not None and group is not None and by_group.setdefault(group, role) != role:
             raise ConfigError(
-                f"samples of the group {short_repr(group)} have the roles {by_group[group]} and {labeled_sample.role}; give all of "
+                f"samples of the group {short_repr(group)} have the roles {by_group[group]} and {role}; give all of "
                 "them one, since they are not independent"
             )
     roles: dict[int, LabelRole] = {}

@@ -89,14 +89,7 @@ class MLflow:
 
 
 def _trace_id(row: Row) -> str | None:
-    return next(
-        (
-            identifier
-            for identifier in (row.trace_id, row.sample_id)
-            if identifier is not None and _TRACE_ID.fullmatch(identifier)
-        ),
-        None,
-    )
+    return next((name for name in (row.trace_id, row.sample_id) if name and _TRACE_ID.fullmatch(name)), None)
 
 
 def _metadata(exported: ExportedScore) -> dict[str, str]:

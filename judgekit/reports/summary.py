@@ -122,19 +122,8 @@ def show_plan(summary: Summary, console: Console) -> None:
     samples = SummaryColumn("samples", tuple(f"{line.total:,}" for line in summary))
     skipped = [column for column in columns if column.name == "skipped"]
     judge = [column for column in columns if column.subject == "judge" and not column.is_text]
-    console.print(
-        _table_of(
-            [
-                name,
-                samples,
-                *skipped,
-                *(
-                    judge_column._replace(name=_PLANNED.get(judge_column.name, judge_column.name))
-                    for judge_column in judge
-                ),
-            ]
-        )
-    )
+    planned = [column._replace(name=_PLANNED.get(column.name, column.name)) for column in judge]
+    console.print(_table_of([name, samples, *skipped, *planned]))
     if prices := summary.prices:
         console.print(escaped_text(prices))
     for line in summary:

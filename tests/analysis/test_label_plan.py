@@ -40,7 +40,7 @@ def labels_of(run, truth, n, seed=0):
 def test_a_plan_is_that_of_the_formula(judged):
     """0.21 x 0.64 / ((0.05 / 1.96)**2 - 0.21 x 0.36 / 1000) = 233.8, and 323 by the textbook."""
     plan = plan_labels(judged(said(1_000)[1]), "tone", half_width=0.05, agreement=0.6, mean=0.7)
-    assert (plan.labels, plan.labels_alone, plan.repeat_count, plan.samples) == (234, 323, 258, 1_000)
+    assert (plan.labels, plan.labels_alone, plan.draw_count, plan.samples) == (234, 323, 258, 1_000)
     assert list(plan.lines()) == [
         "labels of tone in run 1, for a corrected mean within 0.05 of people's",
         "planned with a mean of 0.70 (given) and an agreement of 0.60 (given)",
@@ -51,7 +51,7 @@ def test_a_plan_is_that_of_the_formula(judged):
 
 def test_at_least_as_many_are_drawn_as_a_corrected_mean_needs(judged):
     plan = plan_labels(judged(said(1_000)[1]), "tone", half_width=0.3, agreement=0.9)
-    assert (plan.labels, plan.repeat_count) == (2, 11)
+    assert (plan.labels, plan.draw_count) == (2, 11)
 
 
 def test_what_an_audit_found_is_planned_with(judged, tmp_path):
@@ -90,7 +90,7 @@ def test_samples_of_one_group_tell_less(judged):
 
 def test_too_few_samples_are_said_to_be(judged):
     plan = plan_labels(judged(said(60)[1]), "tone", half_width=0.03, agreement=0.6)
-    assert (plan.labels, plan.repeat_count) == (None, None)
+    assert (plan.labels, plan.draw_count) == (None, None)
     assert list(plan.lines())[-1].startswith("no number is enough: even a label of each of the 60 scored samples")
 
 
