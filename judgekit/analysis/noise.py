@@ -144,9 +144,7 @@ def _sample_verdicts(row: Row) -> _SampleVerdicts | None:
         most += len(unasked) if isinstance(unasked, list) else 0
     elif isinstance(answers := details.get("verdicts"), list):
         side = "order"
-        preferred = [
-            _PREFERRED.get(str(each.get("preferred"))) if isinstance(each, dict) else Neach for each in answers
-        ]
+        preferred = [_PREFERRED.get(str(each.get("preferred"))) if isinstance(each, dict) else None for each in answers]
         values += [[vote] for vote in preferred]
         votes += preferred
         count = most = len(votes)
