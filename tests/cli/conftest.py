@@ -30,12 +30,51 @@ class Ended(NamedTuple):
     out: str
     err: str
 
+    @property
+    def heads(self) -> dict[str, str]:
+        """What ``inspect`` says above the conversation, by its head."""
+        above = self.out.partition("\nthe first conversation")[0]
+        return dict(re.findall(r"^(\S.{0,13}?)  +(.*)$", above, re.MULTILINE))
+
+    @property
+    def counts(self) -> dict[str, list[int]]:
+        """The numbers of ``probe``, by kind and by place: attacks, held, misled, wrong, unjudged."""
+        lines = map(_cells, self.out.splitlines())
+        return {name: [*map(int, cells)] for name, *cells in lines if len(cells) == 5 and cells[0].isdigit()}
+
+    @property
+    def table(self) -> dict[str, list[str]]:
+        """The first table's lines and those about judges, by scorer, intervals and audits aside."""
+        rows: dict[str, list[str]] = {}
+        lines = [line.strip() for line in self.out.splitlines()]
+        for rule, heads in enumerate(map(_cells, lines), 1):
+            if not (rule < len(lines) and lines[rule].startswith("─") and (not rows or heads[0] == "asked a judge")):
+                continue
+            for name, *cells in map(_cells, lines[rule + 1 : lines.index("", rule)]):
+                for aside in ("95 % interval", "audit"):
+                    if aside in heads:
+                        del cells[heads.index(aside) - 1]
+                rows.setdefault(name, []).extend(cells)
+        return rows
+
+
+def _cells(line: str) -> list[str]:
+    return re.split(r"\s{2,}", line.strip())
+
+
+@pytest.fixture(scope="session")
+def ended() -> type[Ended]:
+    return Ended
+
 
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path, monkeypatch):
     """In a folder of its own, with nothing in the environment that matters here."""
     monkeypatch.chdir(tmp_path)
-    for name in ("JUDGEKIT_JUDGE", "OPENAI_API_KEY", "FORCE_COLOR", "NO_COLOR", "COLUMNS", "GITHUB_STEP_SUMMARY"):
+    for name in (
+        *("JUDGEKIT_JUDGE", "OPENAI_API_KEY", "GITHUB_STEP_SUMMARY"),
+        *("FORCE_COLOR", "NO_COLOR", "COLUMNS", "TTY_COMPATIBLE"),
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 

@@ -6,13 +6,12 @@ import sqlite3
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import fakeredis
 import pytest
 
-from judgekit.cli import main
 from judgekit.judges.cache.cassettes import Cassette
 from judgekit.judges.cache.replies import RecordedReply, ReplyDatabase
 from judgekit.judges.layers import open_spending
@@ -26,33 +25,10 @@ CACHE = Path(".judgekit/cache.sqlite")
 NOW = datetime.now(UTC)
 
 
-class Ended(NamedTuple):
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
 @pytest.fixture
-def cli(monkeypatch, capfdbinary) -> Callable[..., Ended]:
+def cli(cli) -> Callable[..., tuple]:
     """Runs ``judgekit cache`` as the shell would."""
-
-    def call(*words: object) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["judgekit", "cache", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        sys.stdout.flush()
-        out, err = (text.decode() for text in capfdbinary.readouterr())
-        assert "Traceback" not in out + err
-        return Ended(ended.value.code or 0, out, err)
-
-    return call
+    return partial(cli, "cache")
 
 
 def recorded(key, prompt="goal@1", judge="openai/small", days=0, **said):

@@ -4,41 +4,18 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from judgekit.cli import main
 from judgekit.formats.reading import read
 
 
-class Ended(NamedTuple):
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
 @pytest.fixture
-def cli(monkeypatch, capsys) -> Callable[..., Ended]:
+def cli(cli) -> Callable[..., tuple]:
     """Runs ``judgekit convert`` as the shell would."""
-
-    def call(*words: object) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["judgekit", "convert", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        assert "Traceback" not in out + err
-        return Ended(ended.value.code or 0, out, err)
-
-    return call
+    return partial(cli, "convert")
 
 
 def chat(said: str, **beside: object) -> str:
@@ -59,7 +36,7 @@ def recorded() -> Path:
 
 @pytest.mark.parametrize("output", ["out.jsonl", "out.jsonl.gz", "out.jsonl.zst"])
 def test_our_own_format_loses_nothing(cli, recorded, output):
-    assert cli(recorded, "-o", output) == Ended(0, "", f"wrote {output}: 2 conversations\n")
+    assert cli(recorded, "-o", output) == (0, "", f"wrote {output}: 2 conversations\n")
     assert list(read(output)) == list(read(recorded))
 
 

@@ -3,51 +3,10 @@
 import gzip
 import io
 import json
-import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
-
-from judgekit.cli import main
-
-
-class Ended(NamedTuple):
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def lines(self) -> dict[str, str]:
-        """What is said above the conversation, by its head."""
-        above = self.out.partition("\nthe first conversation")[0]
-        return dict(re.findall(r"^(\S.{0,13}?)  +(.*)$", above, re.MULTILINE))
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "TTY_COMPATIBLE"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def cli(monkeypatch, capsys) -> Callable[..., Ended]:
-    """Runs a command as the shell would."""
-
-    def call(*words: object) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["judgekit", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        assert "Traceback" not in out + err
-        return Ended(ended.value.code or 0, out, err)
-
-    return call
 
 
 def tool_call(arguments: str, identity: str) -> dict:
@@ -83,7 +42,7 @@ def write(name: str, rows: list[object]) -> Path:
 def test_what_is_in_a_file_is_counted(cli):
     ended = cli("inspect", write("a.jsonl", ROWS))
     assert (ended.code, ended.err) == (0, "")
-    assert ended.lines == {
+    assert ended.heads == {
         "format": "openai-chat",
         "conversations": "2; 1 repeat an earlier id",
         "messages": "tool 3, user 2, assistant 2, system 1",
@@ -113,7 +72,7 @@ def test_what_traces_say_of_errors_agents_labels_and_costs_is_counted(cli):
         "warnings": [{"message": f"expected a string, found {number}", "path": "a"} for number in range(3)],
     }
     ended = cli("inspect", write("a.jsonl", [{"id": "a", "trace": trace}, {"id": "b", "trace": trace}]))
-    assert ended.lines == {
+    assert ended.heads == {
         "format": "judgekit",
         "conversations": "2",
         "sub-agents": "4",
@@ -134,8 +93,8 @@ def test_the_format_of_each_of_many_files_is_counted_and_what_is_not_read_is_tol
     write("c.json", ["{oops"])
     ended = cli("inspect", ".")
     assert ended.code == 1
-    assert ended.lines["format"] == "openai-chat (1), rows (1) in 2 files"
-    assert ended.lines["not read"] == "7 records; 1 file"
+    assert ended.heads["format"] == "openai-chat (1), rows (1) in 2 files"
+    assert ended.heads["not read"] == "7 records; 1 file"
     assert "a.jsonl (line 3): not JSON" in ended.out
     assert "and 3 more" in ended.out
 
@@ -143,7 +102,7 @@ def test_the_format_of_each_of_many_files_is_counted_and_what_is_not_read_is_tol
 def test_columns_an_encoding_and_standard_input_can_be_given(cli, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("frage,output\nnaïve,x\n".encode("latin-1"))))
     ended = cli("inspect", "-", "--column", "frage=input", "--encoding", "latin-1", "--format", "rows")
-    assert (ended.code, ended.lines["format"]) == (0, "rows")
+    assert (ended.code, ended.heads["format"]) == (0, "rows")
     assert "| naïve\n" in ended.out
 
 
@@ -173,8 +132,8 @@ def test_of_many_labels_the_most_frequent_are_named(cli):
     names = ["often", *map(str, range(24)), "often"]
     trace = {"messages": [{"role": "user"}], "labels": [{"name": name, "value": 1} for name in names]}
     ended = cli("inspect", write("a.jsonl", [{"id": "a", "trace": trace}]))
-    assert ended.lines["labels"].startswith("often 2, 0 1, ")
-    assert ended.lines["labels"].endswith(", 18 1 and 5 more")
+    assert ended.heads["labels"].startswith("often 2, 0 1, ")
+    assert ended.heads["labels"].endswith(", 18 1 and 5 more")
 
 
 @pytest.mark.parametrize(
@@ -186,7 +145,7 @@ def test_of_many_labels_the_most_frequent_are_named(cli):
 )
 def test_usage_without_a_number_is_none(cli, usage, said):
     trace = {"messages": [{"role": "user"}], "usage": usage}
-    assert cli("inspect", write("a.jsonl", [{"id": "a", "trace": trace}])).lines["usage"] == said
+    assert cli("inspect", write("a.jsonl", [{"id": "a", "trace": trace}])).heads["usage"] == said
 
 
 def test_what_was_read_of_a_file_that_breaks_off_is_counted(cli):
@@ -194,6 +153,6 @@ def test_what_was_read_of_a_file_that_breaks_off_is_counted(cli):
     row = json.dumps(ROWS[1]) + "\n"
     path.write_bytes(gzip.compress(row.encode() * 2_000)[:-9])
     ended = cli("inspect", path)
-    assert (ended.code, ended.lines["not read"]) == (1, "0 records; 1 file")
-    assert int(ended.lines["conversations"].partition(";")[0].replace(",", "")) > 1_000
+    assert (ended.code, ended.heads["not read"]) == (1, "0 records; 1 file")
+    assert int(ended.heads["conversations"].partition(";")[0].replace(",", "")) > 1_000
     assert "a.jsonl.gz: cannot be read: " in ended.out

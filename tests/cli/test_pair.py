@@ -6,14 +6,13 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from judgekit.cli import main
 from judgekit.formats.reading import read
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.scorers.pairwise import Pairwise
@@ -23,34 +22,10 @@ from judgekit.traces.sample import Sample
 PAIRS = Path("pairs.jsonl")
 
 
-class Ended(NamedTuple):
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "TTY_COMPATIBLE"):
-        monkeypatch.delenv(name, raising=False)
-
-
 @pytest.fixture
-def cli(monkeypatch, capsys) -> Callable[..., Ended]:
+def cli(cli) -> Callable[..., tuple]:
     """Runs ``judgekit pair`` as the shell would."""
-
-    def call(*words: object) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["judgekit", "pair", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        assert "Traceback" not in out + err
-        return Ended(ended.value.code or 0, out, err)
-
-    return call
+    return partial(cli, "pair")
 
 
 def samples(said: str, ids: Iterable[str], **known: object) -> list[Sample]:
@@ -83,7 +58,7 @@ def test_samples_are_joined_by_id_and_stand_in_the_order_of_the_first_file(cli):
     first = write("a.jsonl", samples("a", "xyz", reference="done", group="g"))
     second = write("b.jsonl", samples("b", "zxy", reference="another"))
     ended = cli(first, second, "-o", PAIRS)
-    assert ended == Ended(0, "", "wrote pairs.jsonl: 3 pairs\n")
+    assert ended == (0, "", "wrote pairs.jsonl: 3 pairs\n")
     assert list(last_words().items()) == [(one, (f"a {one}", f"b {one}")) for one in "xyz"]
     mine, baselines = list(read(first)), {one.id: one.trace for one in read(second)}
     assert list(read(PAIRS)) == [one.model_copy(update={"baseline": baselines[one.id]}) for one in mine]
@@ -241,7 +216,7 @@ def test_either_file_may_be_standard_input(cli, monkeypatch, place):
     files = [write(f"{name}.jsonl", samples(name, "x")) for name in "ab"]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(files[place].read_bytes())))
     files[place] = Path("-")
-    assert cli(*files, "-o", PAIRS) == Ended(0, "", "wrote pairs.jsonl: 1 pair\n")
+    assert cli(*files, "-o", PAIRS) == (0, "", "wrote pairs.jsonl: 1 pair\n")
     assert last_words() == {"x": ("a x", "b x")}
 
 

@@ -3,17 +3,15 @@
 import gc
 import json
 import re
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from judgekit.cli import main
 from judgekit.probes.suite import probe_pairs, probe_samples
 from judgekit.scorers.goal import Goal, GoalAnswer
 
@@ -25,20 +23,6 @@ RIGHT = {pair.clean.id: pair.expected_verdict for pair in PAIRS} | {
 RENDERED = [(str(sample.trace.render()), sample.id) for sample in probe_samples()]
 ALL = len(PAIRS)
 ASKED = len(RENDERED)
-
-
-class Ended(NamedTuple):
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def counts(self) -> dict[str, list[int]]:
-        """The lines of numbers, by kind and by place: attacks, held, misled, wrong, unjudged."""
-        lines = (re.split(r"\s{2,}", line.strip()) for line in self.out.splitlines())
-        return {name: [int(one) for one in cells] for name, *cells in lines if len(cells) == 5 and cells[0].isdigit()}
 
 
 class Server(ThreadingHTTPServer):
@@ -83,15 +67,6 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, *args: object) -> None: ...
 
 
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    """In a folder of its own, with nothing in the environment that matters here."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("JUDGEKIT_JUDGE", "OPENAI_API_KEY", "FORCE_COLOR", "NO_COLOR", "COLUMNS", "TTY_COMPATIBLE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-
-
 @pytest.fixture
 def server() -> Iterator[Server]:
     with Server() as serving:
@@ -103,19 +78,9 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def cli(monkeypatch, capsys) -> Callable[..., Ended]:
+def cli(cli) -> Callable[..., tuple]:
     """Runs ``judgekit probe`` as the shell would."""
-
-    def call(*words: object) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["judgekit", "probe", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        code = ended.value.code
-        assert "Traceback" not in out + err
-        return Ended(0 if code is None else code, out, err)
-
-    return call
+    return partial(cli, "probe")
 
 
 @pytest.fixture

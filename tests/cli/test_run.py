@@ -18,12 +18,11 @@ from fractions import Fraction
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import pytest
 
 import judgekit
-from judgekit.cli import main
 from judgekit.cli.app import COMMAND_MODULES
 from judgekit.errors import StoreError
 from judgekit.formats.reading import read
@@ -37,58 +36,6 @@ TOOLS = ("--scorer", "tool_call_accuracy", "--scorer", "tool_call_f1")
 JUDGED = ("topic_adherence", "agent_goal_accuracy_with_reference", "agent_goal_accuracy_without_reference")
 KEY = "sk-secret-0123456789"
 WRONG_KEY = f"{KEY}-wrong"
-
-
-class Ended(NamedTuple):
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def table(self) -> dict[str, list[str]]:
-        """The first table's lines and those about judges, by scorer, intervals and audits aside."""
-        found: dict[str, list[str]] = {}
-        lines = [line.strip() for line in self.out.splitlines()]
-        for rule, heads in enumerate(map(_cells, lines), 1):
-            if not (rule < len(lines) and lines[rule].startswith("─") and (not found or heads[0] == "asked a judge")):
-                continue
-            for name, *cells in map(_cells, lines[rule + 1 : lines.index("", rule)]):
-                for aside in ("95 % interval", "audit"):
-                    if aside in heads:
-                        del cells[heads.index(aside) - 1]
-                found.setdefault(name, []).extend(cells)
-        return found
-
-
-def _cells(line: str) -> list[str]:
-    return re.split(r"\s{2,}", line)
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    """In a folder of its own, with nothing in the environment that matters here."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("JUDGEKIT_JUDGE", "OPENAI_API_KEY", "FORCE_COLOR", "NO_COLOR", "COLUMNS", "TTY_COMPATIBLE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-
-
-@pytest.fixture
-def cli(monkeypatch, capsys) -> Callable[..., Ended]:
-    """Runs a command as the shell would."""
-
-    def call(*words: object) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["judgekit", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        code = ended.value.code
-        assert "Traceback" not in out + err
-        return Ended(0 if code is None else code, out, err)
-
-    return call
 
 
 @pytest.fixture
@@ -248,7 +195,7 @@ def test_a_limit_past_the_end_scores_all(cli, conversations):
     assert cli("run", conversations, *TOOLS, "--limit", 99).table["tool_call_f1"][1] == "14 of 14"
 
 
-def drawn(cli: Callable[..., Ended], conversations: Path, *words: object) -> list[str]:
+def drawn(cli: Callable, conversations: Path, *words: object) -> list[str]:
     assert cli("run", conversations, "--scorer", "tool_call_f1", "-o", "rows.jsonl", *words).code == 0
     return [row.sample_id for row in rows("rows.jsonl")]
 
@@ -741,7 +688,7 @@ def test_ctrl_c_shows_and_writes_what_is_done(cli, monkeypatch, unread):
 
 
 @pytest.mark.processes
-def test_ctrl_c_in_the_shell_ends_with_130_and_keeps_the_rows(tmp_path):
+def test_ctrl_c_in_the_shell_ends_with_130_and_keeps_the_rows(tmp_path, ended):
     line = calling("NUMBER").model_dump_json()
     Path("many.jsonl").write_text("".join(line.replace("NUMBER", str(index)) + "\n" for index in range(60_000)))
     script = (
@@ -774,7 +721,7 @@ def test_ctrl_c_in_the_shell_ends_with_130_and_keeps_the_rows(tmp_path):
         "interrupted; judgekit resume 1 continues from here",
     ]
     assert [row.sample_id for row in rows("rows.jsonl")] == [str(index) for index in range(done) for _ in TOOLS[::2]]
-    assert Ended(130, out, err).table["tool_call_f1"] == [
+    assert ended(130, out, err).table["tool_call_f1"] == [
         *("1.000", f"{done:,} of 60,000", "0", "0", f"{60_000 - done:,}")
     ]
     assert "Traceback" not in err
