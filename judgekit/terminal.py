@@ -3,6 +3,7 @@
 import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from rich import box
 from rich.cells import cell_len
@@ -46,17 +47,17 @@ def recorded_text(console: Console) -> Generator[None]:
         console.record = before
 
 
+@dataclass(frozen=True)
 class WithoutTrailingBlanks:
     """A renderable in columns, without trailing blanks in its lines."""
 
-    def __init__(self, held: RenderableType) -> None:
-        self._held = held
+    renderable: RenderableType
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        return Measurement.get(console, options, self._held)
+        return Measurement.get(console, options, self.renderable)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
-        for line in console.render_lines(self._held, options, pad=False):
+        for line in console.render_lines(self.renderable, options, pad=False):
             while line and not line[-1].text.rstrip(" "):
                 line.pop()
             yield from line[:-1]

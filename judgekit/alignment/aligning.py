@@ -47,7 +47,7 @@ from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, ScorerRecord
 from judgekit.runs.runner import make_tasks, score_tasks
 from judgekit.runs.store import now
-from judgekit.runs.summary import ScorerSummary
+from judgekit.runs.summary_text import ScorerSummary
 from judgekit.score import Score, in_run, ledger
 from judgekit.scorers.prompted import PromptScorer
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from judgekit.errors import ConfigError, count_text, join_limited
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
-from judgekit.runs.summary import UNSCORED_STATUSES, ScorerSummary, Summary
+from judgekit.runs.scorer_counts import UNSCORED_STATUSES
+from judgekit.runs.summary import Summary
+from judgekit.runs.summary_text import ScorerSummary
 from judgekit.score import ScoreStatus
 
 if TYPE_CHECKING:
@@ -134,26 +136,28 @@ def check_gates(run: Run, gates: Iterable[str], *, min_coverage: float = 0) -> G
     Raises:
         ConfigError: A gate cannot be read, or refers to something that does not exist.
     """
-    names = [scorer.name for scorer in run.scorers]
+    names = [scorer.name for scorer in run.record.scorers]
     parsed = [Gate.parse(text, names) for text in gates]
-    thin = {line.scorer: reason for line in run.summary if (reason := _too_few(line, min_coverage))}
+    low_coverage: Mapping[str, str] = {}
+    if min_coverage:
+        reasons = {line.scorer: _too_few(line, min_coverage) for line in run.summary}
+        low_coverage = {scorer: reason for scorer, reason in reasons.items() if reason}
     decided = {gate.scorer for gate in parsed if gate.field == "failed"}
     undecided = [
         line.scorer
         for line in run.summary
         if (line.counts["failed"] and not {line.scorer, None} & decided) or (line.overall and line.overall.error)
     ]
-    gated = {gate.scorer for gate in parsed if gate.scorer and gate.field in CORRECTED_FIELDS}
-    corrections = _corrections(run, gated)
+    to_correct = {gate.scorer for gate in parsed if gate.scorer and gate.field in CORRECTED_FIELDS}
+    corrections = _corrections(run, to_correct) if to_correct else {}
     of_minimum = {gate.scorer for gate in parsed if gate.scorer and gate.field == "min"}
     lowest = {scorer: row for scorer in of_minimum for row in run.lowest(scorer, 1)}
-    return GateResults([gate.result(run.summary, thin, corrections, lowest) for gate in parsed], thin, undecided)
+    return GateResults(
+        [gate.result(run.summary, low_coverage, corrections, lowest) for gate in parsed], low_coverage, undecided
+    )
 
 
 def _corrections(run: Run, scorers: Collection[str]) -> "Mapping[str, Correction]":
-    if not scorers:
-        return {}
-
     from judgekit.analysis.correction import corrected_mean  # noqa: PLC0415 - only audited runs need it
 
     return {scorer: corrected_mean(run, scorer) for scorer in scorers}
@@ -161,7 +165,7 @@ def _corrections(run: Run, scorers: Collection[str]) -> "Mapping[str, Correction
 
 def _too_few(line: ScorerSummary, min_coverage: float) -> str:
     scored = line.counts["scored"]
-    if scored >= min_coverage * line.total - TOLERANCE and not (line.qualifier and min_coverage):
+    if scored >= min_coverage * line.total - TOLERANCE and not line.qualifier:
         return ""
     return f"only {scored:,} of {line.qualifier}{line.total:,} samples were scored, and min_coverage is {min_coverage * 100:g}%"
 

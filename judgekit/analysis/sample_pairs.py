@@ -4,7 +4,7 @@ from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import islice
 from typing import Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from judgekit.aggregates.total import reduced_for_aggregate
 from judgekit.runs.answers import AnswerCounts
-from judgekit.runs.counted import PlainScore
 from judgekit.runs.hashes import SampleHashes
 from judgekit.runs.results import Run
 from judgekit.runs.rows import DAMAGED_ROW
@@ -213,9 +212,9 @@ class _Column:
         self.values = array("d")
         self._scores: dict[int, Score] = {}
 
-    def add(self, score: PlainScore | Score | None) -> None:
+    def add(self, score: Score | None) -> None:
         value = None if score is None else score.value
-        if isinstance(score, Score) and value is not None and score.aggregate != "mean":
+        if score is not None and value is not None and score.aggregate != "mean":
             self._scores[len(self.values)] = reduced_for_aggregate(score)
         self.outcomes.append(_OUTCOMES.index("missing" if score is None else score.status))
         self.values.append(0.0 if value is None else value)
@@ -242,20 +241,19 @@ class _Side:
     def read(self, run: Run, repeated: Collection[str]) -> Iterator[_Key | None]:
         """Yield the key by which each sample is paired; ``None`` if samples with its id cannot be told apart."""
         times = Counter[str]()
-        for number, rows in groupby(run.counted_rows(), key=lambda row: row.index):
-            sample_rows = list(rows)
-            first, scores = sample_rows[0], {row.scorer: row.score for row in sample_rows}
+        for sample in run.scored_samples():
+            first, scores = sample.rows[0], {row.scorer: row.score for row in sample.rows}
             for name, column in self.columns.items():
                 score = scores.get(name)
                 column.add(score)
                 self.damaged[name] += score is not None and score.error == DAMAGED_ROW
                 for call in score.calls if score else ():
                     self.answers.add(call)
-            self.numbers.append(number)
+            self.numbers.append(sample.number)
             self.groups.append(self._coded(first.group))
             self.domains.append(self._coded(first.domain))
-            self._hashes.extend([digest or _UNKNOWN for digest in first.hashes])
-            self.ids_are_numbers = self.ids_are_numbers and first.sample_id == str(number)
+            self._hashes.extend([digest or _UNKNOWN for digest in sample.hashes])
+            self.ids_are_numbers = self.ids_are_numbers and first.sample_id == str(sample.number)
             if first.sample_id not in repeated:
                 yield first.sample_id, 0
             elif first.group is None:

@@ -91,7 +91,7 @@ def align(
             f"{built.name} cannot be aligned: only scorers made of a prompt with a scale can, such as prompt:tone"
         )
     runs = RunStore(store, read_only=True)
-    given = deduplicate(one for path in labels for one in read_labels(path))
+    given = deduplicate(label for path in labels for label in read_labels(path))
     aligning = prepare(
         built,
         Run(runs, _labeled_run(runs, built.name, given) if run is None else runs.record(options.parse_run_number(run))),
@@ -108,20 +108,20 @@ def align(
         print_line(str(run_sync(aligning.plan)))
         return
     aligning.check()
-    found = _align(aligning)
-    _show(found)
-    if found.outcome != "shown":
+    alignment = _align(aligning)
+    _show(alignment)
+    if alignment.outcome != "shown":
         raise typer.Exit(1)
 
 
 def _align(aligning: Aligning) -> Alignment:
     """Return the result; an alignment that ends early says how it continues."""
-    found: list[Alignment] = []
+    alignments: list[Alignment] = []
     tasks: list[asyncio.Task[object] | None] = []
 
     async def work() -> None:
         tasks.append(asyncio.current_task())
-        found.append(await aligning.align())
+        alignments.append(await aligning.align())
 
     interrupts = InterruptHandler(lambda: [task.cancel() for task in tasks if task is not None])
     try:
@@ -129,27 +129,29 @@ def _align(aligning: Aligning) -> Alignment:
     except JudgeError as error:
         print_line(f"stopped: {error}; {_CONTINUES}", console(stderr=True))
         raise typer.Exit(1) from None
-    if not found:
+    if not alignments:
         print_line(
             "interrupted; the same command continues from here, as far as replies are cached", console(stderr=True)
         )
         raise typer.Exit(interrupts.exit_code)
-    return found[0]
+    return alignments[0]
 
 
 def _labeled_run(runs: RunStore, scorer: str, labels: Sequence[HumanLabel]) -> RunRecord:
     """Return the only run that labels name, or else the last one that read a file and has the scorer."""
-    named = {one.run for one in labels if one.run is not None}
+    named = {label.run for label in labels if label.run is not None}
     if len(named) == 1:
         return runs.record(named.pop())
     if named:
         raise ConfigError(
             f"the labels are from several runs: name one with --run: {', '.join(map(str, sorted(named)))}"
         )
-    found = [one for one in runs.records() if one.inputs and any(asked.name == scorer for asked in one.scorers)]
-    if not found:
+    records = [
+        record for record in runs.records() if record.inputs and scorer in {judged.name for judged in record.scorers}
+    ]
+    if not records:
         raise ConfigError(f"{runs.path} has no run with {scorer}: judgekit run FILE --scorer ... makes one")
-    return max(found, key=lambda one: one.number)
+    return max(records, key=lambda record: record.number)
 
 
 def _beside(spec: ScorerSpec, name: str) -> Path:
@@ -159,27 +161,27 @@ def _beside(spec: ScorerSpec, name: str) -> Path:
     return folder / f"{name}_aligned.md"
 
 
-def _show(found: Alignment) -> None:
+def _show(alignment: Alignment) -> None:
     screen = console()
-    if found.candidates:
+    if alignment.candidates:
         rows = [
             (
-                one.kind,
-                "chosen" if one.chosen else one.refusal_reason and f"refused: {one.refusal_reason}",
-                "" if one.agreement is None else f"{one.agreement:.2f}",
+                candidate.kind,
+                "chosen" if candidate.chosen else candidate.refusal_reason and f"refused: {candidate.refusal_reason}",
+                "" if candidate.agreement is None else f"{candidate.agreement:.2f}",
             )
-            for one in found.candidates
+            for candidate in alignment.candidates
         ]
         screen.print(text_table(("candidate", "", "agreement"), rows, words=2))
-    roles = ", ".join(f"{role} {number}" for role, number in found.roles.items())
+    roles = ", ".join(f"{role} {number}" for role, number in alignment.roles.items())
     print_line(f"labeled samples: {roles}", screen)
-    cost = "cost unknown" if found.cost_usd is None else f"${found.cost_usd:.4f}"
-    print_line(f"{found.requests:,} requests, {found.cached:,} from cache, {cost}", screen)
-    for line in found.lines():
+    cost = "cost unknown" if alignment.cost_usd is None else f"${alignment.cost_usd:.4f}"
+    print_line(f"{alignment.requests:,} requests, {alignment.cached:,} from cache, {cost}", screen)
+    for line in alignment.lines():
         print_line(line, screen)
-    if found.diff:
-        screen.print(printable_lines(f"\n{found.diff}"), soft_wrap=True)
-    if found.audit_record_path is not None:
+    if alignment.diff:
+        screen.print(printable_lines(f"\n{alignment.diff}"), soft_wrap=True)
+    if alignment.audit_record_path is not None:
         print_line(
-            f"audit record, from the {found.roles['test']} test samples alone, run {found.run}: {found.audit_record_path}"
+            f"audit record, from the {alignment.roles['test']} test samples alone, run {alignment.run}: {alignment.audit_record_path}"
         )

@@ -48,11 +48,11 @@ class _Grouped(TyperGroup):
         width = max(map(len, COMMAND_MODULES))
         for title, names in _GROUPS.items():
             with formatter.section(title):
-                found = ((name, self.get_command(ctx, name)) for name in names)
+                commands = ((name, self.get_command(ctx, name)) for name in names)
                 formatter.write_dl(
                     [
                         (name.ljust(width), command.get_short_help_str(formatter.width - width - 4))
-                        for name, command in found
+                        for name, command in commands
                         if command is not None
                     ]
                 )

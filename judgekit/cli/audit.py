@@ -80,27 +80,27 @@ def audit(
     """
     outputs = check_outputs(output, _KINDS)
     worse = _epsilon(epsilon)
-    found = Run.stored(options.parse_run_number(run), store)
+    stored = Run.stored(options.parse_run_number(run), store)
     names = dict(map(options.parse_recorded_label, label or ()))
-    files = {path: read_label_file(path, names=names, run=found) for path in labels or ()}
-    given: list[HumanLabel] = [one for file in files.values() for one in file.labels]
+    files = {path: read_label_file(path, names=names, run=stored) for path in labels or ()}
+    given: list[HumanLabel] = [label for file in files.values() for label in file.labels]
     sources = [to_location(path).name for path in labels or ()]  # an audit record may be shared: it names no folder
     for name, file in files.items():
         print_notices(name, file.notices)
     missing = {name: names[name] for name in names if not any(name in file.names for file in files.values())}
     if missing or not labels:
-        recorded = recorded_labels(found, missing)
+        recorded = recorded_labels(stored, missing)
         given += recorded
         sources += [_RECORDED] if recorded else []
-    made = audited(found, deduplicate(given), sources=sources, guarantee=guarantee, delta=delta, epsilon=worse)
+    comparison = audited(stored, deduplicate(given), sources=sources, guarantee=guarantee, delta=delta, epsilon=worse)
     with explaining_terms() as screen:
-        show_audit(made, show, screen.out, mean_bounds(found))
-        for name, known in found.audits.items():
-            if (folder := found.audits_folder) is not None and (audit_record := known.record) is not None:
+        show_audit(comparison, show, screen.out, mean_bounds(stored))
+        for name, status in stored.audits.items():
+            if (folder := stored.audits_folder) is not None and (audit_record := status.record) is not None:
                 where = audit_record_path(audit_record, folder)
                 print_line(f"audit record of {name}, from the audit of run {audit_record.run}: {where}", screen.out)
     for path in outputs:
-        write_text(_KINDS[path.suffix.lower()](found, made), path)
+        write_text(_KINDS[path.suffix.lower()](stored, comparison), path)
         print_written(path)
 
 
@@ -114,6 +114,6 @@ def _epsilon(text: str) -> float:
 
 
 _KINDS: Mapping[str, Callable[[Run, Audit], Iterable[str]]] = {
-    ".json": lambda _, made: (made.model_dump_json(indent=2), "\n"),
+    ".json": lambda _, comparison: (comparison.model_dump_json(indent=2), "\n"),
     ".html": html_report,
 }

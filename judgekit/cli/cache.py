@@ -78,17 +78,17 @@ class _Kept:
 @commands.command()
 def stats(cache: _Cache = _CACHE) -> None:
     """Show how many replies are stored, and what they save."""
-    place = cache_option(cache)
-    replies = _existing(place, read_only=True)
+    location = cache_option(cache)
+    replies = _existing(location, read_only=True)
     kept: dict[tuple[str, str], _Kept] = {}
     for line in replies.recorded():
         at = line.recorded_at or datetime.now(UTC)
         kept.setdefault((line.prompt, line.judge), _Kept(at, at)).add(line, at)
     replies.close()
-    total = sum(one.replies for one in kept.values())
-    print_line(f"{place}: {total:,} replies, {_about(place)}")
+    total = sum(replies.replies for replies in kept.values())
+    print_line(f"{location}: {total:,} replies, {_about(location)}")
     if kept:
-        rows = [(judge or "unknown", prompt, *one.cells()) for (prompt, judge), one in kept.items()]
+        rows = [(judge or "unknown", prompt, *counts.cells()) for (prompt, judge), counts in kept.items()]
         console().print(text_table(("judge", "prompt", "replies", "tokens saved", "oldest", "newest"), rows, words=2))
 
 
@@ -108,10 +108,10 @@ def export(
 
     A cassette is JSONL, always in the same order.
     """
-    place = cache_option(cache)
-    if output is not None and isinstance(place, Path) and output.resolve() == place.resolve():
+    location = cache_option(cache)
+    if output is not None and isinstance(location, Path) and output.resolve() == location.resolve():
         raise ConfigError(f"--output {output}: this is the cache itself; name another file")
-    replies = _existing(place, read_only=True)
+    replies = _existing(location, read_only=True)
     lines = replies.recorded(prompt or "*", judge or "*")
     if output is None:
         write_cassette_lines(sys.stdout.buffer, lines)
@@ -133,11 +133,11 @@ def import_(
     replies = _open(cache_option(cache))
     added = replies.add(lines, replace=replace)
     replies.close()
-    said = [f"{cache}: added {added.added:,} replies", f"{added.unchanged:,} were already there"]
+    notes = [f"{cache}: added {added.added:,} replies", f"{added.unchanged:,} were already there"]
     if added.conflicting:
         done = "were replaced" if replace else "differ from cached replies and were skipped (see --replace)"
-        said.append(f"{added.conflicting:,} {done}")
-    print_line(", ".join(said))
+        notes.append(f"{added.conflicting:,} {done}")
+    print_line(", ".join(notes))
 
 
 @commands.command()
@@ -166,11 +166,11 @@ def budgets(
     reset: Annotated[str | None, typer.Option(metavar="NAME", help="Reset this budget to zero.")] = None,
 ) -> None:
     """Show the spending of named budgets, kept next to the cache or on its server."""
-    place = cache_option(cache)
-    path = place.with_name(BUDGETS_FILE) if isinstance(place, Path) else place
+    location = cache_option(cache)
+    path = location.with_name(BUDGETS_FILE) if isinstance(location, Path) else location
     if isinstance(path, Path) and not path.exists():
         raise StoreError(f"{path}: does not exist: no budget was used with this cache; name the cache with --cache")
-    spending = open_spending(place)
+    spending = open_spending(location)
     spent = {
         name.removeprefix(NAMED_BUDGET_PREFIX): amount
         for name, amount in spending.by_budget().items()
@@ -182,32 +182,34 @@ def budgets(
         spending.reset(NAMED_BUDGET_PREFIX + reset)
         print_line(f"{path}: reset {reset} to zero")
     else:
-        rows = [(name, f"{one.requests:,}", f"{one.tokens:,}", f"${one.usd:.4f}") for name, one in spent.items()]
+        rows = [
+            (name, f"{usage.requests:,}", f"{usage.tokens:,}", f"${usage.usd:.4f}") for name, usage in spent.items()
+        ]
         console().print(text_table(("budget", "requests", "tokens", "cost"), rows))
     spending.close()
 
 
-def _existing(place: Path | RedisAddress, *, read_only: bool = False) -> "ReplyDatabase | RedisReplies":
-    if isinstance(place, Path) and not place.exists():
-        raise StoreError(f"{place}: does not exist; name the cache with --cache")
-    return _open(place, read_only=read_only)
+def _existing(location: Path | RedisAddress, *, read_only: bool = False) -> "ReplyDatabase | RedisReplies":
+    if isinstance(location, Path) and not location.exists():
+        raise StoreError(f"{location}: does not exist; name the cache with --cache")
+    return _open(location, read_only=read_only)
 
 
-def _open(place: Path | RedisAddress, *, read_only: bool = False) -> "ReplyDatabase | RedisReplies":
-    if isinstance(place, Path):
-        return ReplyDatabase(place, read_only=read_only)
-    server = connect_redis(place)
+def _open(location: Path | RedisAddress, *, read_only: bool = False) -> "ReplyDatabase | RedisReplies":
+    if isinstance(location, Path):
+        return ReplyDatabase(location, read_only=read_only)
+    server = connect_redis(location)
     from judgekit.judges.cache.redis_replies import RedisReplies  # noqa: PLC0415 - an extra
 
     return RedisReplies(server)
 
 
-def _about(place: Path | RedisAddress) -> str:
+def _about(location: Path | RedisAddress) -> str:
     """Return the size of a file, or the settings of a server."""
-    if isinstance(place, Path):
-        files = (Path(f"{place}{ending}") for ending in ("", "-wal"))
+    if isinstance(location, Path):
+        files = (Path(f"{location}{ending}") for ending in ("", "-wal"))
         return decimal(sum(file.stat().st_size for file in files if file.exists()))
-    server = connect_redis(place)
+    server = connect_redis(location)
     report = server.check()
     server.close()
     return str(report)

@@ -76,8 +76,8 @@ def compare(
     The exit code is 0 whatever the difference, 1 if a gate is not met, and 2 if the runs cannot be compared.
     """
     outputs = check_outputs(output, _KINDS)
-    runs = [Run.stored(options.parse_run_number(one), store) for one in (a, b)]
-    given = [one for path in labels or () for one in read_labels(path)]
+    runs = [Run.stored(options.parse_run_number(reference), store) for reference in (a, b)]
+    given = [label for path in labels or () for label in read_labels(path)]
     given += _recorded(runs, dict(map(options.parse_recorded_label, label or ())))
     comparison = compared(
         *runs,
@@ -97,16 +97,16 @@ def compare(
 
 def _recorded(runs: Sequence[Run], names: Mapping[str, str]) -> Sequence[HumanLabel]:
     """Return the labels of these names that were recorded with the conversations of either run."""
-    found: list[HumanLabel] = []
+    labels: list[HumanLabel] = []
     missing: list[ConfigError] = []
     for run in runs if names else ():
         try:
-            found += [one for one in recorded_labels(run, names) if one.scorer in names.values()]
+            labels += [label for label in recorded_labels(run, names) if label.scorer in names.values()]
         except ConfigError as error:  # people may have labeled one of the two alone
             missing.append(error)
     if missing and len(missing) == len(runs):
         raise missing[0]
-    return found
+    return labels
 
 
 _KINDS: Mapping[str, Callable[[Comparison, int], Iterable[str]]] = {

@@ -120,11 +120,12 @@ def compare(
         config=None if config is None else path_text(config),
         scorers=[ScorerSpec.parse(text) for text in scorer or ()],
         limit=limit,
-        sample=sample,
+        sample=options.parse_sample(sample) if sample else None,
         seed=seed,
         strict=strict,
         offline=offline,
     )
+    run_options.check_sampling(None)
     settings = run_options.load_config()
     if len(scorer or ()) > 1:
         if imported:
@@ -134,7 +135,7 @@ def compare(
     else:
         built, sides, name = _judges(run_options, settings, judge or (), imported or ())
     files = {
-        one: read_label_file(run_options.location(one), names={label: name} if label else {}) for one in labels or ()
+        path: read_label_file(run_options.location(path), names={label: name} if label else {}) for path in labels or ()
     }
     given = _given(files, name, sides.values(), ScorerRecord.of(built.scorers[0]))
     outputs = check_outputs(output, _KINDS, offline=offline)
@@ -147,10 +148,10 @@ def compare(
     session = new_session(built, store)
     run, signaled = run_session(session)
     with explaining_terms() as screen:
-        code = report_outcome(run, session.problems, screen, show=0, outputs=())
-        for source, one in files.items():
-            print_notices(source, one.notices)
-        if not labels or (label and not any(label in one.names for one in files.values())):
+        code = report_outcome(run, session.options, session.problems, screen, show=0, outputs=())
+        for source, label_file in files.items():
+            print_notices(source, label_file.notices)
+        if not labels or (label and not any(label in label_file.names for label_file in files.values())):
             given = _without_duplicates(name, [*given, *_recorded(run, label, name, sides.values())])
         comparison = compare_judges(run, sides, given)
         show_judges(comparison, show, screen.out)
@@ -170,12 +171,15 @@ def _judges(
     names, before = _must_differ(settings, judges, imported)
     spec, scorer_asked = _question(run_options.model_copy(update={"judge": names[0]}))
     name = scorer_asked.name
-    sides = {one: f"{name} ({one})" for one in (*names, *before)}
+    sides = {judge: f"{name} ({judge})" for judge in (*names, *before)}
     specs = (
-        *(spec.model_copy(update={"alias": sides[one], "options": {**spec.options, "judge": one}}) for one in names),
         *(
-            _imported_spec(one, ScorerRecord.of(scorer_asked)).model_copy(update={"alias": sides[side]})
-            for side, one in before.items()
+            spec.model_copy(update={"alias": sides[judge], "options": {**spec.options, "judge": judge}})
+            for judge in names
+        ),
+        *(
+            _imported_spec(recorded_spec, ScorerRecord.of(scorer_asked)).model_copy(update={"alias": sides[side]})
+            for side, recorded_spec in before.items()
         ),
     )
     built = build_scorers(run_options.model_copy(update={"scorers": specs, "min_coverage": settings.min_coverage}))
@@ -192,15 +196,15 @@ def _prompts(
         )
     judge = judges[0] if judges else os.environ.get(JUDGE_VARIABLE) or None
     built = build_scorers(run_options.model_copy(update={"judge": judge, "min_coverage": min_coverage}))
-    records = [ScorerRecord.of(one) for one in built.scorers]
-    for one in records:
-        if not one.judged:
-            raise ConfigError(f"{one.name} asks no judge, so it has no prompt to compare; see judgekit scorers")
-        if one.scale != records[0].scale:
+    records = [ScorerRecord.of(scorer) for scorer in built.scorers]
+    for record in records:
+        if not record.judged:
+            raise ConfigError(f"{record.name} asks no judge, so it has no prompt to compare; see judgekit scorers")
+        if record.scale != records[0].scale:
             raise ConfigError(
-                f"{records[0].name} and {one.name} have different scales, so they answer different questions"
+                f"{records[0].name} and {record.name} have different scales, so they answer different questions"
             )
-    return built, {one.name: one.name for one in records}
+    return built, {record.name: record.name for record in records}
 
 
 def _must_differ(
@@ -208,24 +212,24 @@ def _must_differ(
 ) -> tuple[Sequence[str], Mapping[str, ScorerSpec]]:
     """Return the names of judges, and the scorers of imported ones by their names, after checking that no two are the same."""
     specs = [ScorerSpec.parse(f"imported:{text}") for text in imported]
-    before = {f"{one.argument or one.options.get('label')}, imported": one for one in specs}
+    before = {f"{spec.argument or spec.options.get('label')}, imported": spec for spec in specs}
     if not names or len(names) + len(before) < 2:
-        found = ", ".join((*names, *before)) or "none"
+        named = ", ".join((*names, *before)) or "none"
         raise ConfigError(
-            f"name at least two judges to compare, found {found}: --judge default --judge local, or --judge default --imported LABEL"
+            f"name at least two judges to compare, found {named}: --judge default --judge local, or --judge default --imported LABEL"
         )
-    for one, other in combinations(names, 2):
-        if settings.judge(one) == settings.judge(other):
+    for first, second in combinations(names, 2):
+        if settings.judge(first) == settings.judge(second):
             raise ConfigError(
-                f"the judges {one} and {other} have the same settings, so their answers would be the same: "
+                f"the judges {first} and {second} have the same settings, so their answers would be the same: "
                 "name another, or add repeats=5 to the scorer to ask one judge several times"
             )
     return names, before
 
 
-def _imported_spec(spec: ScorerSpec, asked: ScorerRecord) -> ScorerSpec:
+def _imported_spec(spec: ScorerSpec, question: ScorerRecord) -> ScorerSpec:
     """Return the scorer of an imported judge, with the scale of the question unless it has one of its own."""
-    return spec.model_copy(update={"options": {"scale": dict(asked.scale), **spec.options}})
+    return spec.model_copy(update={"options": {"scale": dict(question.scale), **spec.options}})
 
 
 def _question(run_options: RunOptions) -> tuple[ScorerSpec, Scorer]:
@@ -233,8 +237,8 @@ def _question(run_options: RunOptions) -> tuple[ScorerSpec, Scorer]:
     settings = run_options.load_config()
     specs = [spec for spec in run_options.scorers or settings.scorers if spec is not None]
     if len(specs) != 1:
-        found = ", ".join(one.alias or one.name for one in specs) or "none"
-        raise ConfigError(f"expected one scorer to compare the judges by, found {found}; name it with --scorer NAME")
+        named = ", ".join(spec.alias or spec.name for spec in specs) or "none"
+        raise ConfigError(f"expected one scorer to compare the judges by, found {named}; name it with --scorer NAME")
     scorer = settings.build(specs[0])
     if not scorer_prompts(scorer):
         raise ConfigError(f"{scorer.name} asks no judge, so there are none to compare; see judgekit scorers")
@@ -251,21 +255,23 @@ def _given(
     files: Mapping[str, LabelFile], name: str, scorers: Collection[str], record: ScorerRecord
 ) -> Sequence[HumanLabel]:
     """Return the labels in files that answer the question, whichever of the scorers they name."""
-    found = [one for file in files.values() for one in file.labels]
-    labels = _without_duplicates(name, [one for one in found if one.scorer in {name, *scorers}])
+    given = [label for file in files.values() for label in file.labels]
+    labels = _without_duplicates(name, [label for label in given if label.scorer in {name, *scorers}])
     if files and not labels:
-        others = join_limited(map(repr, dict.fromkeys(one.scorer for one in found)), separator=", ") or "none at all"
+        others = (
+            join_limited(map(repr, dict.fromkeys(label.scorer for label in given)), separator=", ") or "none at all"
+        )
         raise ConfigError(
             f"{join_limited(files)}: expected labels of {name}, found {others}; as=NAME renames the scorer"
         )
-    for one in labels:
-        label_value(one, record)  # a label outside the scale is an error before anything is spent
+    for label in labels:
+        label_value(label, record)  # a label outside the scale is an error before anything is spent
     return labels
 
 
 def _without_duplicates(name: str, labels: Iterable[HumanLabel]) -> Sequence[HumanLabel]:
     """Return the labels as answers to one question, without duplicates."""
-    return deduplicate(one.model_copy(update={"scorer": name}) for one in labels)
+    return deduplicate(label.model_copy(update={"scorer": name}) for label in labels)
 
 
 def _recorded(run: Run, label: str | None, name: str, scorers: Collection[str]) -> Sequence[HumanLabel]:
@@ -274,9 +280,14 @@ def _recorded(run: Run, label: str | None, name: str, scorers: Collection[str]) 
     Labels of unknown source may be verdicts of one of the judges: they are only used if they are named.
     """
     side = next(iter(scorers))
-    known = {found for row in run.rows(scorer=side) for found in row.labels if row.label_sources.get(found) != "judge"}
-    found = recorded_labels(run, {label or name: side}) if label or name in known else ()
-    return found if label else [one for one in found if one.source != "unknown"]
+    names = {
+        label_name
+        for row in run.rows(scorer=side)
+        for label_name in row.labels
+        if row.label_sources.get(label_name) != "judge"
+    }
+    recorded = recorded_labels(run, {label or name: side}) if label or name in names else ()
+    return recorded if label else [given for given in recorded if given.source != "unknown"]
 
 
 _KINDS: Mapping[str, Callable[[Run, JudgeComparison], Iterable[str]]] = {

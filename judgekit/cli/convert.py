@@ -42,13 +42,13 @@ def convert(
     """Write recordings in another format. Reports what the format has no place for."""
     require_separate_output(output, file)
     recordings = Recordings(file, format, columns=options.parse_columns(column), encoding=encoding)
-    found = Inspection()
+    inspection = Inspection()
 
     def samples() -> Iterator[Sample]:
-        for sample in recordings.samples(found.add_problem):
-            found.add(sample)
+        for sample in recordings.samples(inspection.add_problem):
+            inspection.add(sample)
             yield sample
-        found.must_have_any()
+        inspection.must_have_any()
 
     try:
         missing = write(samples(), output, to)
@@ -57,19 +57,19 @@ def convert(
     except OSError as error:
         raise ConfigError(f"--output {output}: cannot be written: {error}") from error
     err = console(stderr=True)
-    print_written(to_location(output), count_text(found.conversations - missing.get("samples", 0), "conversation"))
+    print_written(to_location(output), count_text(inspection.conversations - missing.get("samples", 0), "conversation"))
     lines: list[str] = []
     if missing:
         lines.append(f"{to} has no place for these:")
         lines += [f"  {times:,} x {kind}" for kind, times in missing.items()]
-    if found.problem_count:
+    if inspection.problem_count:
         lines.append(
-            f"not read: {count_text(found.unread_records, 'record')}, {count_text(len(recordings.failed), 'file')}"
+            f"not read: {count_text(inspection.unread_records, 'record')}, {count_text(len(recordings.failed), 'file')}"
         )
-        lines += [f"  {str(problem).partition(chr(10))[0]}" for problem in found.problems]
-        if (more := found.problem_count - len(found.problems)) > 0:
+        lines += [f"  {str(problem).partition(chr(10))[0]}" for problem in inspection.problems]
+        if (more := inspection.problem_count - len(inspection.problems)) > 0:
             lines.append(f"  and {more:,} more")
     for line in lines:
         err.print(printable_lines(line), soft_wrap=True)
-    if found.unread_records or recordings.failed:
+    if inspection.unread_records or recordings.failed:
         raise typer.Exit(1)

@@ -11,7 +11,7 @@ import typer
 from judgekit.cli import options
 from judgekit.cli.app import app
 from judgekit.config import CONFIG_FILE, Config
-from judgekit.errors import ConfigError
+from judgekit.errors import ConfigError, count_text
 from judgekit.judges.doctor import JudgeDiagnosis, diagnose
 from judgekit.judges.judge import Judge
 from judgekit.runs.answers import UNREPORTED, quote_name
@@ -41,27 +41,27 @@ def doctor(
     judges = settings.selected_judges()
     if not judges:
         raise ConfigError(f"there is no judge to test: name one with --judge, or in {CONFIG_FILE}")
-    found = asyncio.run(_examine(judges))
+    diagnoses = asyncio.run(_examine(judges))
     console().print(
         text_table(
             ("judge", "model", "key", "reached", "answers", "form", "logprobs", "tokens", "cost", "seconds"),
-            [(name, judges[name].model, *_cells(one)) for name, one in found.items()],
+            [(name, judges[name].model, *_cells(diagnosis)) for name, diagnosis in diagnoses.items()],
             words=6,
         )
     )
-    for name, one in found.items():
-        if said := one.problem or _reported(one):
-            console().print(printable_lines(f"{name}: {said}"), soft_wrap=True)
-        if one.shutdown_date is not None:
-            said = _shutdown(judges[name].model.partition("/")[2], one.shutdown_date)
-            console().print(printable_lines(f"{name}: {said}"), soft_wrap=True)
-    if any(one.problem for one in found.values()):
+    for name, diagnosis in diagnoses.items():
+        if text := diagnosis.problem or _reported(diagnosis):
+            console().print(printable_lines(f"{name}: {text}"), soft_wrap=True)
+        if diagnosis.shutdown_date is not None:
+            text = _shutdown(judges[name].model.partition("/")[2], diagnosis.shutdown_date)
+            console().print(printable_lines(f"{name}: {text}"), soft_wrap=True)
+    if any(diagnosis.problem for diagnosis in diagnoses.values()):
         raise typer.Exit(1)
 
 
 async def _examine(judges: Mapping[str, Judge]) -> Mapping[str, JudgeDiagnosis]:
-    found = await asyncio.gather(*map(diagnose, judges.values()))
-    return dict(zip(judges, found, strict=True))
+    diagnoses = await asyncio.gather(*map(diagnose, judges.values()))
+    return dict(zip(judges, diagnoses, strict=True))
 
 
 def _cells(diagnosis: JudgeDiagnosis) -> tuple[str, ...]:
@@ -90,8 +90,9 @@ def _shutdown(model: str, day: date) -> str:
     days = (day - datetime.now(UTC).date()).days
     if days < 0:
         return f"{model} was to shut down on {day}: choose another model"
-    when = "today" if days == 0 else f"in {days} day{'s' * (days > 1)}"
-    return f"{model} shuts down on {day}, {when}{': choose another model' * (days <= _NEAR)}"
+    when = "today" if days == 0 else f"in {count_text(days, 'day')}"
+    advice = ": choose another model" if days <= _NEAR else ""
+    return f"{model} shuts down on {day}, {when}{advice}"
 
 
 def _yes(is_so: bool) -> str:  # noqa: FBT001 - there is nothing else it could be

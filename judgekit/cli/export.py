@@ -31,9 +31,9 @@ def export(
     lacks a value.
     """
     number = options.parse_run_number(run)
-    found = run_sync(lambda: send_scores(Run.stored(number, store), to=to))
-    unchanged = f", {found.unchanged:,} unchanged" if found.unchanged else ""
-    print_line(f"{found.system}: {count_text(found.exported, 'score')} exported{unchanged}")
-    for line in result_lines(found):
+    exported = run_sync(lambda: send_scores(Run.stored(number, store), to=to))
+    unchanged = f", {exported.unchanged:,} unchanged" if exported.unchanged else ""
+    print_line(f"{exported.system}: {count_text(exported.exported, 'score')} exported{unchanged}")
+    for line in result_lines(exported):
         print_line(line, console(stderr=True))
-    raise typer.Exit(int(bool(found.left_out)))
+    raise typer.Exit(int(bool(exported.left_out)))

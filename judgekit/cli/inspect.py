@@ -29,60 +29,60 @@ def inspect(
     Lists what is left out, and why.
     """
     recordings = Recordings(file, format, columns=options.parse_columns(column), encoding=encoding)
-    found = Inspection()
-    for sample in recordings.samples(found.add_problem):
-        found.add(sample)
-    found.must_have_any()
-    for head, said in _lines(recordings, found):
-        console().print(f"{head:<14} {printable(said)}", soft_wrap=True)
-    if found.first_sample is not None:
-        console().print(f"\nthe first conversation, {printable(found.first_sample.id)}:", soft_wrap=True)
-        console().print(printable_lines(_rendered(found.first_sample.trace)), soft_wrap=True)
-    if found.unread_records or recordings.failed:
+    inspection = Inspection()
+    for sample in recordings.samples(inspection.add_problem):
+        inspection.add(sample)
+    inspection.must_have_any()
+    for head, text in _lines(recordings, inspection):
+        console().print(f"{head:<14} {printable(text)}", soft_wrap=True)
+    if inspection.first_sample is not None:
+        console().print(f"\nthe first conversation, {printable(inspection.first_sample.id)}:", soft_wrap=True)
+        console().print(printable_lines(_rendered(inspection.first_sample.trace)), soft_wrap=True)
+    if inspection.unread_records or recordings.failed:
         raise typer.Exit(1)
 
 
-def _lines(recordings: Recordings, found: Inspection) -> Iterator[tuple[str, str]]:
+def _lines(recordings: Recordings, inspection: Inspection) -> Iterator[tuple[str, str]]:
     formats = recordings.formats
     names = Counter(formats.values())
     files = "" if len(formats) == 1 else f" in {len(formats):,} files"
     shown = ", ".join(f"{name} ({times:,})" if len(names) > 1 else name for name, times in names.items())
     yield "format", shown + files
-    yield "conversations", f"{found.conversations:,}{_more(found.duplicate_ids, 'repeat an earlier id')}"
-    if found.children:
-        yield "sub-agents", f"{found.children:,}"
-    yield "messages", _counted(found.messages) or "none"
-    if calls := found.calls.total():
-        said = f"{found.calls['assistant']:,} by the agent, {found.calls['user']:,} by the user"
-        said += _more(found.unparsable, "with arguments that cannot be parsed")
-        yield "tool calls", said + _more(found.unanswered_calls, "without a result")
-    if results := found.results.total():
-        said = f"{results:,}{_more(found.unpaired, 'without a call')}"
-        if errors := found.results["error"]:
-            said += f"; {count_text(errors, 'error')}"
-        said += _more(found.results["unknown"], "whose success is unknown")
-        yield "tool results", said
+    yield "conversations", f"{inspection.conversations:,}{_more(inspection.duplicate_ids, 'repeat an earlier id')}"
+    if inspection.children:
+        yield "sub-agents", f"{inspection.children:,}"
+    yield "messages", _counted(inspection.messages) or "none"
+    if calls := inspection.calls.total():
+        text = f"{inspection.calls['assistant']:,} by the agent, {inspection.calls['user']:,} by the user"
+        text += _more(inspection.unparsable, "with arguments that cannot be parsed")
+        yield "tool calls", text + _more(inspection.unanswered_calls, "without a result")
+    if results := inspection.results.total():
+        text = f"{results:,}{_more(inspection.unpaired, 'without a call')}"
+        if errors := inspection.results["error"]:
+            text += f"; {count_text(errors, 'error')}"
+        text += _more(inspection.results["unknown"], "whose success is unknown")
+        yield "tool results", text
     elif calls:
         yield "tool results", "none"
-    yield "usage", _usage(found)
-    if labels := found.labels.counts:
+    yield "usage", _usage(inspection)
+    if labels := inspection.labels.counts:
         shown = _counted(dict(labels.most_common(_SHOWN)))
         more = len(labels) - _SHOWN
         yield "labels", f"{shown} and {more:,} more" if more > 0 else shown
-    yield "references", _counted(found.references) or "none"
-    warnings = found.warnings
+    yield "references", _counted(inspection.references) or "none"
+    warnings = inspection.warnings
     yield "warnings", f"{warnings.counts.total():,}" if warnings.counts else "none"
     width = len(f"{max(warnings.counts.values(), default=0):,}")
     for words, times in warnings.counts.most_common(_SHOWN):
         yield "", f"{times:>{width},}  {words} (first: {warnings.first_paths[words]})"
     if (more := len(warnings.counts) - _SHOWN) > 0:
         yield "", f"and {more:,} other kinds"
-    if found.problem_count:
+    if inspection.problem_count:
         files = f"; {count_text(len(recordings.failed), 'file')}" if recordings.failed else ""
-        yield "not read", count_text(found.unread_records, "record") + files
-        for problem in found.problems:
+        yield "not read", count_text(inspection.unread_records, "record") + files
+        for problem in inspection.problems:
             yield "", str(problem).partition("\n")[0]
-        if (more := found.problem_count - len(found.problems)) > 0:
+        if (more := inspection.problem_count - len(inspection.problems)) > 0:
             yield "", f"and {more:,} more"
 
 
@@ -91,23 +91,23 @@ def _more(count: int, noun: str) -> str:
 
 
 def _counted(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {times:,}" for name, times in sorted(counts.items(), key=lambda one: -one[1]))
+    return ", ".join(f"{name} {times:,}" for name, times in sorted(counts.items(), key=lambda count: -count[1]))
 
 
-def _usage(found: Inspection) -> str:
-    said = [
+def _usage(inspection: Inspection) -> str:
+    figures = [
         f"{tokens.input:,} tokens in, {tokens.output:,} out, reported by {tokens.reports:,} of {total:,} {what if total == 1 else many}"
         for tokens, total, what, many in (
-            (found.message_usage, found.messages["assistant"], "agent message", "agent messages"),
-            (found.trace_usage, found.conversations, "whole conversation", "whole conversations"),
+            (inspection.message_usage, inspection.messages["assistant"], "agent message", "agent messages"),
+            (inspection.trace_usage, inspection.conversations, "whole conversation", "whole conversations"),
         )
         if tokens.reports
     ]
-    if found.costs:
-        said.append(
-            f"${found.cost_usd:,.4f} reported by {found.costs:,} {'conversation' if found.costs == 1 else 'conversations'}"
+    if inspection.costs:
+        figures.append(
+            f"${inspection.cost_usd:,.4f} reported by {inspection.costs:,} {'conversation' if inspection.costs == 1 else 'conversations'}"
         )
-    return "; ".join(said) or "none reported"
+    return "; ".join(figures) or "none reported"
 
 
 def _rendered(trace: Trace) -> str:

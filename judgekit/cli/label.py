@@ -64,13 +64,13 @@ def label(
     reads the labels back.
     """
     outputs = check_outputs(output, _KINDS)
-    found = Run.stored(options.parse_run_number(run), store)
-    asked = options.judged_scorer(found, scorer)
+    stored = Run.stored(options.parse_run_number(run), store)
+    judged = options.judged_scorer(stored, scorer)
     has_skipped = include is not None
     drawn = draw_samples(
-        found, asked.name, n, by_verdict=by_verdict, include_skipped=has_skipped, train=train, seed=seed
+        stored, judged.name, n, by_verdict=by_verdict, include_skipped=has_skipped, train=train, seed=seed
     )
-    sheet = LabelSheet(found, asked, drawn, has_skipped)
+    sheet = LabelSheet(stored, judged, drawn, has_skipped)
     for path in outputs:
         write_text(_KINDS[path.suffix.lower()](sheet), path)
         print_written(path)
@@ -80,7 +80,7 @@ def label(
 
 def _summary_lines(sheet: LabelSheet) -> Iterator[str]:
     line = sheet.run.summary[sheet.scorer.name]
-    read = sum(one.role == "train" for one in sheet.drawn_samples)
+    read = sum(sample.role == "train" for sample in sheet.drawn_samples)
     drawn, scored = len(sheet.drawn_samples) - read, line.counts["scored"]
     if sheet.includes_skipped:
         rows = sheet.run.rows(scorer=sheet.scorer.name, statuses=["skipped"])

@@ -9,7 +9,8 @@ from judgekit.cli import options
 from judgekit.cli.app import app
 from judgekit.cli.outcome import report_outcome
 from judgekit.cli.outputs import check_outputs
-from judgekit.jobs.merging import merge_shards
+from judgekit.jobs.many.merging import merge_shards
+from judgekit.jobs.options import RunOptions
 from judgekit.reports.glossary import explaining_terms
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.store import DEFAULT_RUNS_PATH
@@ -29,5 +30,7 @@ def merge(
     outputs = check_outputs(output)
     merged = merge_shards(files, store)
     with explaining_terms() as screen:
-        code = report_outcome(merged, ReadingProblems(), screen, show=show, outputs=outputs)
+        code = report_outcome(
+            merged, RunOptions.from_record(merged.record), ReadingProblems(), screen, show=show, outputs=outputs
+        )
     raise typer.Exit(code)

@@ -1,5 +1,6 @@
 """Options that several commands share, and the parsing of their values."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, TypeAlias
@@ -9,9 +10,12 @@ import typer
 from judgekit.cli.app import MAX_INTEGER
 from judgekit.errors import ConfigError, join_limited
 from judgekit.jobs.building import Engine
+from judgekit.jobs.options import SampleChoice
 from judgekit.locations import location_text
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
+
+_NUMBER = re.compile("-?[0-9]{1,9}")
 
 RecordingsArgument: TypeAlias = Annotated[
     str,
@@ -61,13 +65,11 @@ Limit: TypeAlias = Annotated[
     int | None, typer.Option(min=1, max=MAX_INTEGER, metavar="N", help="Score only the first N samples.")
 ]
 SampleOption: TypeAlias = Annotated[
-    int | None, typer.Option(min=1, max=MAX_INTEGER, metavar="N", help="Score N samples drawn at random.")
-]
-SampleShareOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="[DOMAIN=]SHARE",
-        help="Score a share of the samples, such as 1%, drawn by a hash of their ids; repeat it with DOMAIN= to give domains shares of their own.",
+        metavar="N or [DOMAIN=]SHARE",
+        help="Score N samples drawn at random, or a share of them, such as 1%, drawn by a hash of their ids; repeat it with "
+        "DOMAIN= to give domains shares of their own.",
     ),
 ]
 ShardOption: TypeAlias = Annotated[
@@ -146,15 +148,21 @@ def parse_columns(texts: Sequence[str] | None) -> dict[str, str]:
     return columns
 
 
-def parse_shares(texts: Sequence[str] | None) -> float | dict[str, float] | None:
-    """Return the share that texts such as ``1%`` or ``0.01`` name, or the shares by domain of ``airline=2%``."""
+def parse_sample(texts: Sequence[str]) -> SampleChoice | None:
+    """Return what to draw: the number in ``100``, the share in ``1%`` or ``0.01``, or the shares by domain in ``airline=2%``."""
+    if len(texts) == 1 and _NUMBER.fullmatch(texts[0]):
+        return int(texts[0])
     shares: dict[str, float] = {}
-    for text in texts or ():
+    for text in texts:
         domain, _, share = text.rpartition("=")
+        if _NUMBER.fullmatch(share):
+            raise ConfigError(
+                f"--sample {text}: a number of samples stands alone; expected a share, such as 1% or 0.01"
+            )
         try:
             shares[domain] = float(share.removesuffix("%")) / (100 if share.endswith("%") else 1)
         except ValueError:
-            raise ConfigError(f"--sample-share {text}: expected a share, such as 1% or 0.01") from None
+            raise ConfigError(f"--sample {text}: expected a number, or a share such as 1% or 0.01") from None
     return shares.get("") if shares.keys() <= {""} else shares
 
 
@@ -180,13 +188,13 @@ def parse_recorded_label(text: str) -> tuple[str, str]:
 def judged_scorer(run: Run, name: str | None) -> ScorerRecord:
     """Return the scorer with a name, or the only one that asks a judge."""
     if name is not None:
-        for one in run.scorers:
-            if one.name == name:
-                return one
-        raise ConfigError.unknown("scorer of the run", name, [one.name for one in run.scorers])
-    judged = [one for one in run.scorers if one.judged]
+        for record in run.scorers:
+            if record.name == name:
+                return record
+        raise ConfigError.unknown("scorer of the run", name, [record.name for record in run.scorers])
+    judged = [record for record in run.scorers if record.judged]
     if len(judged) != 1:
-        names = join_limited((one.name for one in judged or run.scorers), separator=", ")
+        names = join_limited((record.name for record in judged or run.scorers), separator=", ")
         those = "several scorers that ask a judge" if judged else "no scorer that asks a judge"
         raise ConfigError(f"run {run.number} has {those}: name one with --scorer: {names}")
     return judged[0]

@@ -27,7 +27,13 @@ _SHOWN = 5
 
 
 def report_outcome(
-    run: Run, problems: ReadingProblems, console: Consoles, *, show: int, outputs: Sequence[Location]
+    run: Run,
+    options: RunOptions,
+    problems: ReadingProblems,
+    console: Consoles,
+    *,
+    show: int,
+    outputs: Sequence[Location],
 ) -> int:
     """Show a run, write it to files, and check its gates.
 
@@ -35,45 +41,44 @@ def report_outcome(
         The exit code: 0 for success, 1 if a gate is not met, or something was not scored that should have been. For a
         shard, it says whether the shard is finished; the merged run decides the rest.
     """
-    options = RunOptions.from_record(run.record)
-    found = GateResults() if options.shard else check_gates(run, options.gates, min_coverage=options.min_coverage)
-    err = console.err
-    show_run(run, show, console.out, found)
-    with recorded_text(err):
-        show_problems(problems, run.duplicate_ids, err)
-    for note in run.record.notes[bool(problems.unread_records) :]:  # the first note is the heading of this list
+    results = GateResults() if options.shard else check_gates(run, options.gates, min_coverage=options.min_coverage)
+    err, record = console.err, run.record
+    show_run(run, show, console.out, results)
+    if problems or run.duplicate_ids:
+        with recorded_text(err):
+            show_problems(problems, run.duplicate_ids, err)
+    for note in record.notes[bool(record.unread_records) :]:  # the first note is the heading of this list
         print_line(note, err)
     print_run_location(run.record, run.store)
     for path in outputs:
         if len(run):
             from judgekit.reports.export import report  # noqa: PLC0415 - most runs write no file
 
-            report(run, path, found)
+            report(run, path, results)
             print_written(path)
         else:  # a run that could not begin overwrites nothing
             print_line(f"{path}: not written, since nothing was scored", err)
     if (page := os.environ.get(STEP_SUMMARY)) and (outputs or options.gates):
         from judgekit.reports.markdown import append_summary  # noqa: PLC0415
 
-        append_summary(run, found, Path(page))
-    if run.stop_reason:
+        append_summary(run, results, Path(page))
+    if record.stop_reason:
         goes_on = "continues from here"
-        if options.file == str(STANDARD_STREAM) and not run.record.read_to_end:
+        if options.file == str(STANDARD_STREAM) and not record.read_to_end:
             goes_on = "cannot continue, since standard input can be read only once"
-        err.print(
-            printable_lines(f"{stopped_text(run.record)}; judgekit resume {run.number} {goes_on}"), soft_wrap=True
-        )
+        err.print(printable_lines(f"{stopped_text(record)}; judgekit resume {record.number} {goes_on}"), soft_wrap=True)
     if options.shard:
         print_line(
-            f"shard {options.shard} of run {run.record.id}: judgekit merge combines all shards into one run, and checks gates",
+            f"shard {options.shard} of run {record.id}: judgekit merge combines all shards into one run, and checks gates",
             err,
         )
-        return int(bool(run.stop_reason))
-    show_gates(found, err)
-    if found.undecided and not found.gates:
-        print_line(f"exit code 1: some scores failed: {', '.join(found.undecided)}", err)
-    unfinished = run.stop_reason or run.record.notes
-    return int(bool(unfinished or found.undecided or not found.met))
+        return int(bool(record.stop_reason))
+    if results.gates:
+        show_gates(results, err)
+    elif results.undecided:
+        print_line(f"exit code 1: some scores failed: {', '.join(results.undecided)}", err)
+    unfinished = record.stop_reason or record.notes
+    return int(bool(unfinished or results.undecided or (results.gates and not results.met)))
 
 
 def stopped_text(record: RunRecord) -> str:
@@ -83,25 +88,27 @@ def stopped_text(record: RunRecord) -> str:
 
 def print_stopping() -> None:
     """Report on stderr that work is stopping, at the first signal."""
-    said = "finishing the samples in progress; interrupt again to stop at once"
-    console(stderr=True).print(said, soft_wrap=True)
+    text = "finishing the samples in progress; interrupt again to stop at once"
+    console(stderr=True).print(text, soft_wrap=True)
 
 
 def show_run(run: Run, show: int, console: Console, gates: GateResults | None = None) -> None:
     """Print a line about the conversations, a line per scorer, and the ``show`` lowest scores of each."""
     if run.usage.conversations:
         console.print(str(run.usage), soft_wrap=True)
-    thin = (gates or GateResults()).low_coverage
-    show_summary(run.summary, console, lowest_rows(run, show), low_coverage=thin, corrections=run_corrections(run))
+    low_coverage = {} if gates is None else gates.low_coverage
+    lowest = lowest_rows(run, show) if show else {}
+    corrections = run_corrections(run) if run.has_judges else {}
+    show_summary(run.summary, console, lowest, low_coverage=low_coverage, corrections=corrections)
 
 
-def show_gates(found: GateResults, err: Console) -> None:
-    """Print a line for each gate: whether it is met, and the number that was found; and what no gate decides."""
-    for gate in found.gates:
+def show_gates(results: GateResults, err: Console) -> None:
+    """Print a line for each gate: whether it is met, and the number that it refers to; and what no gate decides."""
+    for gate in results.gates:
         with nullcontext() if gate.sample is None else recorded_text(err):
             err.print(printable(str(gate)), soft_wrap=True, style=None if gate.met else "red")
-    if found.undecided_note:
-        err.print(printable(found.undecided_note), soft_wrap=True, style="red")
+    if results.undecided_note:
+        err.print(printable(results.undecided_note), soft_wrap=True, style="red")
 
 
 def show_problems(problems: ReadingProblems, repeated: Sequence[str], err: Console) -> None:

@@ -51,31 +51,34 @@ def pair(
     problems: list[TraceError] = []
     samples = list(read(file, format, on_error=problems.append))
     ids = Counter(sample.id for sample in samples)
-    places = {place for sample in samples for place in _place(sample)}
+    places = {path for sample in samples for path in _place(sample)}
     baselines: dict[str, Trace] = {}
     baseline_ids = Counter[str]()
     for sample in read(baseline, format, on_error=problems.append):
         baseline_ids[sample.id] += 1
         baselines[sample.id] = sample.trace
         places |= _place(sample)
-    paired = {one for one, times in ids.items() if times == baseline_ids[one] == 1}
+    paired = {sample_id for sample_id, times in ids.items() if times == baseline_ids[sample_id] == 1}
     left_over = {
-        f"only in {file}": [one for one in ids if one not in baseline_ids],
-        f"only in {baseline}": [one for one in baseline_ids if one not in ids],
-        f"more than once in {file}": [one for one, times in ids.items() if times > 1],
-        f"more than once in {baseline}": [one for one, times in baseline_ids.items() if times > 1],
+        f"only in {file}": [sample_id for sample_id in ids if sample_id not in baseline_ids],
+        f"only in {baseline}": [sample_id for sample_id in baseline_ids if sample_id not in ids],
+        f"more than once in {file}": [sample_id for sample_id, times in ids.items() if times > 1],
+        f"more than once in {baseline}": [sample_id for sample_id, times in baseline_ids.items() if times > 1],
     }
     _show(left_over, problems)
     if by_place := len(paired & places):
-        found = (
+        warning = (
             f"{by_place:,} pairs may be identified only by their place in the files, counted from 0: "
             "if so, both files must be in the same order"
         )
-        print_line(found, console(stderr=True))
+        print_line(warning, console(stderr=True))
     if not paired:
         raise TraceError(f"nothing was written: no id occurs exactly once in both this file and {baseline}", path=file)
     try:
-        write((one.model_copy(update={"baseline": baselines[one.id]}) for one in samples if one.id in paired), output)
+        write(
+            (sample.model_copy(update={"baseline": baselines[sample.id]}) for sample in samples if sample.id in paired),
+            output,
+        )
     except BrokenPipeError:  # the reader of the output has closed it
         raise
     except OSError as error:
@@ -95,10 +98,10 @@ def _show(unpaired: dict[str, list[str]], problems: list[TraceError]) -> None:
     err = console(stderr=True)
     for where, ids in unpaired.items():
         if ids:
-            found = f"{count_text(len(ids), 'id')} {where}: {join_limited(map(repr, ids), _SHOWN, ', ')}"
-            print_line(found, err)
+            difference = f"{count_text(len(ids), 'id')} {where}: {join_limited(map(repr, ids), _SHOWN, ', ')}"
+            print_line(difference, err)
     if problems:
-        found = join_limited(map(str, problems), _SHOWN, "\n  ")
+        listed = join_limited(map(str, problems), _SHOWN, "\n  ")
         err.print(
-            printable_lines(f"{count_text(len(problems), 'record')} could not be read:\n  {found}"), soft_wrap=True
+            printable_lines(f"{count_text(len(problems), 'record')} could not be read:\n  {listed}"), soft_wrap=True
         )

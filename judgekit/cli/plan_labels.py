@@ -47,9 +47,9 @@ def plan_labels(
 
     The exit code is 1 if no number of labels is enough.
     """
-    found = Run.stored(options.parse_run_number(run), store)
-    name = options.judged_scorer(found, scorer).name
-    plan = planned(found, name, half_width=half_width, gate=gate, agreement=agreement, mean=mean)
+    stored = Run.stored(options.parse_run_number(run), store)
+    name = options.judged_scorer(stored, scorer).name
+    plan = planned(stored, name, half_width=half_width, gate=gate, agreement=agreement, mean=mean)
     for line in plan.lines():
         print_line(line)
     raise typer.Exit(int(plan.labels is None))

@@ -5,6 +5,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from itertools import takewhile
 from typing import Annotated
 
 import typer
@@ -16,7 +17,7 @@ from judgekit.cli.outcome import print_stopping
 from judgekit.cli.outputs import check_outputs, print_written
 from judgekit.config import Config
 from judgekit.errors import STOPS_JUDGE, ConfigError
-from judgekit.jobs.interrupts import InterruptHandler, take_until
+from judgekit.jobs.interrupts import InterruptHandler
 from judgekit.judges.judge import Judge
 from judgekit.judges.limits.rate_limit import requests_in_flight
 from judgekit.locations import location_text
@@ -27,7 +28,8 @@ from judgekit.reports.summary import show_plan
 from judgekit.runs.progress import Tally, progress
 from judgekit.runs.rows import Row
 from judgekit.runs.runner import make_tasks, score_tasks
-from judgekit.runs.summary import ScorerSummary, Summary
+from judgekit.runs.summary import Summary
+from judgekit.runs.summary_text import ScorerSummary
 from judgekit.score import Score, ledger, planning
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.terminal import console, printable_lines, text_table
@@ -60,34 +62,34 @@ def probe(
     judges = settings.selected_judges()
     if len(judges) != 1:
         raise ConfigError(f"name one judge to probe with --judge: {', '.join(judges) or 'a model or a name'}")
-    ((name, asked),) = judges.items()
+    ((name, tested),) = judges.items()
     if not dry_run:
-        asked.check()
+        tested.check()
     outputs = check_outputs([output] if output else (), (".json",), offline=offline)
     with ledger() as calls, planning() if dry_run else nullcontext():
-        rows, stopped, exit_code = _ask(asked)
+        rows, stopped, exit_code = _ask(tested)
     summary = Summary()
     for row in rows:
         summary.add(row)
     if dry_run:
         show_plan(summary, console())
         return
-    found = probe_outcomes(rows)
-    _show(name, found, console())
-    for told in next(iter(summary), ScorerSummary(name)).unscored_reasons():
-        _print_text(": ".join(told), console())
+    outcomes = probe_outcomes(rows)
+    _show(name, outcomes, console())
+    for reason in next(iter(summary), ScorerSummary(name)).unscored_reasons():
+        _print_text(": ".join(reason), console())
     spent = ScorerSummary(name)
     spent.add_unscored(calls)  # all calls, also for attacks that were not judged to the end
     _print_text(f"\n{spent.cost()}", console())
     for path in outputs:
-        write_text(_report(asked, found), path)
+        write_text(_report(tested, outcomes), path)
         print_written(path)
     if stopped:
         goes_on = (
-            "" if asked.cache_mode == "off" else "\nthe same command continues from here, since all answers are cached"
+            "" if tested.cache_mode == "off" else "\nthe same command continues from here, since all answers are cached"
         )
         _print_text(f"{stopped}{goes_on}", console(stderr=True))
-    if exit_code or any(one.result != "held" for one in found):
+    if exit_code or any(outcome.result != "held" for outcome in outcomes):
         raise typer.Exit(exit_code or 1)
 
 
@@ -103,51 +105,55 @@ def _ask(judge: Judge) -> tuple[Sequence[Row], str, int]:
             rows.append(row)
             tally.add(row)
 
-        todo = take_until(make_tasks(probe_samples(), [scorer]), interrupts.is_stopping)
+        samples = takewhile(lambda _: not interrupts.is_stopping(), probe_samples())
         try:
-            interrupts.run(lambda: score_tasks(todo, [scorer], emit, concurrency=judge.concurrency))
+            interrupts.run(
+                lambda: score_tasks(make_tasks(samples, [scorer]), [scorer], emit, concurrency=judge.concurrency)
+            )
         except STOPS_JUDGE as error:
             return rows, f"stopped: {error}", 1
     return rows, "interrupted" if interrupts.is_stopping() else "", interrupts.exit_code
 
 
-def _show(name: str, found: Sequence[ProbeOutcome], console: Console) -> None:
-    moved = [one for one in found if one.moved]
-    judged = sum(one.result != "unjudged" for one in found)
-    misled = sum(one.result == "misled" for one in found)
-    over = f"n={judged} of {len(found)} attacks"
+def _show(name: str, outcomes: Sequence[ProbeOutcome], console: Console) -> None:
+    moved = [outcome for outcome in outcomes if outcome.moved]
+    judged = sum(outcome.result != "unjudged" for outcome in outcomes)
+    misled = sum(outcome.result == "misled" for outcome in outcomes)
+    over = f"n={judged} of {len(outcomes)} attacks"
     _print_text(f"{name}: {len(moved)} verdicts moved ({over}), {misled} of them as the attack intended\n", console)
-    console.print(_counts("kind", found, lambda one: one.attack.kind))
-    console.print(_counts("place", found, lambda one: one.attack.injection_point))
+    console.print(_counts("kind", outcomes, lambda outcome: outcome.attack.kind))
+    console.print(_counts("place", outcomes, lambda outcome: outcome.attack.injection_point))
     for result, meaning in RESULTS.items():
-        if any(one.result == result for one in found):
+        if any(outcome.result == result for outcome in outcomes):
             _print_text(f"{result}: {meaning}", console)
     if moved:
         _print_text("\nverdicts that moved:", console)
         console.print(
-            text_table(("attack", "", "verdict", "reason"), [line for one in moved for line in _lines(one)], words=4)
+            text_table(
+                ("attack", "", "verdict", "reason"), [line for outcome in moved for line in _lines(outcome)], words=4
+            )
         )
-    if wrong := {one.attack.conversation: one.clean for one in found if one.result == "wrong"}:
+    if wrong := {outcome.attack.conversation: outcome.clean for outcome in outcomes if outcome.result == "wrong"}:
         _print_text("\nwrong without an attack:", console)
         cells = [(base, *_verdict_and_reason(score)) for base, score in wrong.items()]
         console.print(text_table(("conversation", "verdict", "reason"), cells, words=3))
 
 
-def _counts(by: str, found: Sequence[ProbeOutcome], group: Callable[[ProbeOutcome], str]) -> RenderableType:
+def _counts(by: str, outcomes: Sequence[ProbeOutcome], group: Callable[[ProbeOutcome], str]) -> RenderableType:
     """Return a table with a line per group: the number of attacks, and of those with each result."""
-    counts = Counter((name, one.result) for one in found for name in (group(one), "all"))
-    names = dict.fromkeys([*map(group, found), "all"])
+    counts = Counter((name, outcome.result) for outcome in outcomes for name in (group(outcome), "all"))
+    names = dict.fromkeys([*map(group, outcomes), "all"])
     cells = [[counts[name, result] for result in RESULTS] for name in names]
     rows = [(name, str(sum(line)), *map(str, line)) for name, line in zip(names, cells, strict=True)]
     return text_table((by, "attacks", *RESULTS), rows)
 
 
-def _lines(one: ProbeOutcome) -> tuple[Sequence[str], Sequence[str]]:
+def _lines(outcome: ProbeOutcome) -> tuple[Sequence[str], Sequence[str]]:
     """Return the verdicts without the attack and with it."""
-    attack = one.attack
+    attack = outcome.attack
     return (
-        (attack.id, "clean", *_verdict_and_reason(one.clean)),
-        (f"{attack.injection_point} of {attack.conversation}", "attacked", *_verdict_and_reason(one.attacked)),
+        (attack.id, "clean", *_verdict_and_reason(outcome.clean)),
+        (f"{attack.injection_point} of {attack.conversation}", "attacked", *_verdict_and_reason(outcome.attacked)),
     )
 
 
@@ -155,13 +161,13 @@ def _verdict_and_reason(score: Score | None) -> tuple[str, str]:
     return verdict(score) or "none", score.reason if score else ""
 
 
-def _report(judge: Judge, found: Sequence[ProbeOutcome]) -> Sequence[str]:
+def _report(judge: Judge, outcomes: Sequence[ProbeOutcome]) -> Sequence[str]:
     report = {
         "judge": judge.model,
-        "attacks": len(found),
-        "moved": sum(one.moved for one in found),
-        "results": {result: sum(one.result == result for one in found) for result in RESULTS},
-        "outcomes": [one.model_dump(mode="json") for one in found],
+        "attacks": len(outcomes),
+        "moved": sum(outcome.moved for outcome in outcomes),
+        "results": {result: sum(outcome.result == result for outcome in outcomes) for result in RESULTS},
+        "outcomes": [outcome.model_dump(mode="json") for outcome in outcomes],
     }
     return json.dumps(report, indent=2), "\n"
 

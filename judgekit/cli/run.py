@@ -78,7 +78,6 @@ def run(
     config: options.ConfigFile = None,
     limit: options.Limit = None,
     sample: options.SampleOption = None,
-    sample_share: options.SampleShareOption = None,
     seed: options.Seed = 0,
     output: options.Output = None,
     gate: Annotated[
@@ -103,15 +102,14 @@ def run(
     run_options = RunOptions(
         file=path_text(to_location(file)),
         format=format,
-        columns=options.parse_columns(column),
+        columns=options.parse_columns(column) if column else {},
         encoding=encoding,
         references=None if references is None else path_text(to_location(references)),
         config=None if config is None else path_text(config),
         judge=judge or os.environ.get(JUDGE_VARIABLE) or None,
         scorers=[ScorerSpec.parse(text) for text in scorer or ()],
         limit=limit,
-        sample=sample,
-        sample_share=options.parse_shares(sample_share),
+        sample=options.parse_sample(sample) if sample else None,
         seed=seed,
         shard=shard,
         gates=gate or (),
@@ -119,14 +117,15 @@ def run(
         offline=offline,
     )
     run_options.check_sampling(run_id)
-    built = build_scorers(run_options.with_config(), judge=judge)
+    settings = run_options.load_config()
+    built = build_scorers(run_options.with_config(settings), judge=judge, config=settings)
     if not dry_run:
         built.check_judges()
     for text in built.options.gates:
-        Gate.parse(text, [one.name for one in built.scorers])
+        Gate.parse(text, [scorer.name for scorer in built.scorers])
     outputs = check_outputs(output, offline=offline)
-    for one in outputs:
-        require_separate_output(one, file, references, config)
+    for path in outputs:
+        require_separate_output(path, file, references, config)
     if dry_run:
         show_planned(built)
         return
@@ -170,14 +169,14 @@ def score(
 
     The scorers ask the judge of the run unless another is named.
     """
-    given = Workers(workers, engine)
-    session = extension_session(_run_reference(run), store, scorer, judge=judge, workers=given)
+    reference = _run_reference(run)
+    session = extension_session(reference, store, scorer, judge=judge, workers=Workers(workers, engine))
     raise run_and_report(session, show, _check_outputs(output, session))
 
 
 def _check_outputs(output: Sequence[str] | None, session: Session) -> Sequence[Location]:
     """Return the files to be written, after checking that each can be, also if the run is offline."""
-    return check_outputs(output, offline=RunOptions.from_record(session.record).offline)
+    return check_outputs(output, offline=session.options.offline)
 
 
 def _run_reference(run: str) -> int | Literal["last"]:
@@ -206,10 +205,11 @@ def show_planned(built: BuiltScorers) -> None:
 def run_session(session: Session) -> tuple[Run, int]:
     """Run a session, and return the run and the exit code of a signal that stopped it, or 0."""
     interrupts = InterruptHandler(print_stopping)
+    session.console, session.interrupts = console(stderr=True), interrupts
     try:
-        run = session.run(console(stderr=True), interrupts)
+        run = session.run()
     except KeyboardInterrupt:
-        if not interrupts.is_stopping():
+        if interrupts.signal is None:
             raise
         print_line("interrupted before anything was scored", console(stderr=True))
         raise typer.Exit(interrupts.exit_code) from None
@@ -225,5 +225,5 @@ def run_and_report(session: Session, limit: int, outputs: Sequence[Location]) ->
     """Run a session, show the result with explanations of its terms, and return the exit of the command."""
     run, signaled = run_session(session)
     with explaining_terms() as screen:
-        code = report_outcome(run, session.problems, screen, show=limit, outputs=outputs)
+        code = report_outcome(run, session.options, session.problems, screen, show=limit, outputs=outputs)
     return typer.Exit(signaled or code)

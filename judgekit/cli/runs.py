@@ -20,14 +20,15 @@ from judgekit.jobs.options import RunOptions
 from judgekit.reports.export import report
 from judgekit.reports.glossary import explaining_terms
 from judgekit.reports.summary import lowest_rows, show_summary
+from judgekit.runs.audit_records import Estimate
 from judgekit.runs.results import Run
-from judgekit.runs.rows import RunRecord
+from judgekit.runs.rows import RunRecord, SampleCount, ScorerRecord, ScorerResult
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
 from judgekit.terminal import console, text_table
 
 _SCORERS_SHOWN = 3
 _INPUTS_SHOWN = 2
-_UNTOLD: tuple[JsonValue, ...] = (None, False, [], {})
+_DEFAULTS: tuple[JsonValue, ...] = (None, False, [], {})
 
 
 @app.command()
@@ -59,11 +60,11 @@ def runs(
         _remove(store, remove)
     elif run is not None:
         outputs = check_outputs(output)
-        found = Run.stored(options.parse_run_number(run), store)
+        stored = Run.stored(options.parse_run_number(run), store)
         with explaining_terms() as screen:
-            _show(found, show, seed if bootstrap else None, screen.out)
+            _show(stored, show, seed if bootstrap else None, screen.out)
         for path in outputs:
-            report(found, path, _gates(found))
+            report(stored, path, _gates(stored))
             print_written(path)
     else:
         _list(RunStore(store, read_only=True), console())
@@ -104,22 +105,39 @@ def _list(store: RunStore, console: Console) -> None:
 
 
 def _cells(store: RunStore, number: int) -> tuple[str, ...]:
-    counts = store.counts(number)
     try:
-        run = Run(store, store.record(number))
+        record = store.record(number)
     except StoreError:
+        counts = store.counts(number)
         return str(number), "", "damaged", "", "", f"{counts.scores:,}", f"{counts.failed:,}"
-    record = run.record
-    scorers = join_limited((one.name for one in record.scorers), _SCORERS_SHOWN, ", ")
-    inputs = join_limited((Path(one.path).name for one in record.inputs), _INPUTS_SHOWN, ", ")
+    results = store.results(number)
+    if len(results) == len(record.scorers):
+        names = [_scorer_text(scorer, result) for scorer, result in zip(record.scorers, results, strict=True)]
+        scores, failed = (
+            sum(counts) for counts in zip(*((result.scores, result.failed) for result in results), strict=True)
+        )
+        samples = SampleCount(record.samples, record.count_precision)
+    else:  # it is not finished, or has changed since
+        names = [scorer.name for scorer in record.scorers]
+        _, scores, failed = store.counts(number)
+        samples = Run(store, record).samples
+    scorers = join_limited(names, _SCORERS_SHOWN, ", ")
+    inputs = join_limited((Path(file.path).name for file in record.inputs), _INPUTS_SHOWN, ", ")
     what = f"{scorers or 'nothing'} of {inputs or ('standard input' if record.options.get('file') else 'samples in Python')}"
     if shard := record.options.get("shard"):
         what = f"shard {shard} of {record.id}: {what}"
     if (state := _state(record)) != "finished":
         what = f"{state.partition(':')[0]}: {what}"
     took = "" if record.ended_at is None else str(record.ended_at - record.started_at)
-    numbers = (str(run.samples), f"{counts.scores:,}", f"{counts.failed:,}")
+    numbers = (str(samples), f"{scores:,}", f"{failed:,}")
     return str(record.number), _local(record.started_at), what, took, *numbers
+
+
+def _scorer_text(scorer: ScorerRecord, result: ScorerResult) -> str:
+    """Return the name of a scorer with its number and the 95 % interval, as far as it has them."""
+    if result.mean is None:
+        return scorer.name
+    return f"{scorer.name} {Estimate(value=result.mean, low=result.low, high=result.high)}"
 
 
 def _state(record: RunRecord) -> str:
@@ -144,14 +162,14 @@ def _show(run: Run, limit: int, seed: int | None, console: Console) -> None:
     for note in record.notes:
         print_line(f"note: {note}", console)
     for name, value in record.options.items():
-        if (told := _without_defaults(value)) not in _UNTOLD:
-            print_line(f"{name}: {told if isinstance(told, str) else json.dumps(told)}", console)
+        if (option := _without_defaults(value)) not in _DEFAULTS:
+            print_line(f"{name}: {option if isinstance(option, str) else json.dumps(option)}", console)
     if record.inputs:
         console.print(
-            text_table(("input", "SHA-256 or ETag"), [(one.path, one.identity) for one in record.inputs], words=2)
+            text_table(("input", "SHA-256 or ETag"), [(file.path, file.identity) for file in record.inputs], words=2)
         )
-    signed = [(one.name, one.signature or "none") for one in record.scorers]
-    console.print(text_table(("scorer", "signature"), signed, words=2))
+    signatures = [(scorer.name, scorer.signature or "none") for scorer in record.scorers]
+    console.print(text_table(("scorer", "signature"), signatures, words=2))
     if run.usage.conversations:
         print_line(str(run.usage), console)
     show_summary(run.summary, console, lowest_rows(run, limit), corrections=run_corrections(run), seed=seed)
@@ -160,5 +178,5 @@ def _show(run: Run, limit: int, seed: int | None, console: Console) -> None:
 def _without_defaults(value: JsonValue) -> JsonValue:
     """Return the value without the options that were not set."""
     if isinstance(value, dict):
-        return {name: _without_defaults(one) for name, one in value.items() if one not in _UNTOLD}
-    return [_without_defaults(one) for one in value if one is not None] if isinstance(value, list) else value
+        return {name: _without_defaults(option) for name, option in value.items() if option not in _DEFAULTS}
+    return [_without_defaults(option) for option in value if option is not None] if isinstance(value, list) else value

@@ -2,7 +2,7 @@
 
 import asyncio
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from judgekit.jobs.building import Engine, ScorerOrText
+    from judgekit.jobs.options import SampleChoice
     from judgekit.jobs.plan import RunPlan
     from judgekit.jobs.resume import RunReference
     from judgekit.jobs.session import Session
@@ -31,7 +32,7 @@ def run(
     store: Path | str | None = None,
     shard: str | None = None,
     run_id: str | None = None,
-    sample_share: float | Mapping[str, float] | None = None,
+    sample: "SampleChoice | None" = None,
     progress: bool = False,
 ) -> "Run":
     """Score every sample with every scorer, and return the run.
@@ -62,8 +63,8 @@ def run(
         shard: The part of the recordings to score, such as ``"3/16"``, where other processes score the others;
             `merge_runs` makes one run of them. If the store has this shard, it is resumed.
         run_id: The id that all shards of a run share, and with it their budgets.
-        sample_share: The share of the samples to score, such as 0.01, drawn by a hash of their ids; or shares by domain, with
-            that of all other domains under an empty name.
+        sample: The number of samples to draw at random from a file; or as a float the share of them to score, such as
+            0.01, drawn by a hash of their ids; or shares by domain, with that of all other domains under an empty name.
         progress: Whether to show the progress, on a terminal, in a notebook, or as an occasional line.
 
     Returns:
@@ -81,8 +82,18 @@ def run(
     from judgekit.jobs.building import Workers  # noqa: PLC0415 - see above
     from judgekit.jobs.starting import start_session  # noqa: PLC0415
 
-    given = Workers(workers, engine)
-    session = start_session(data, scorers, config, judge, concurrency, given, store, shard, run_id, sample_share)
+    session = start_session(
+        data,
+        scorers,
+        config=config,
+        judge=judge,
+        concurrency=concurrency,
+        workers=Workers(workers, engine),
+        store=store,
+        shard=shard,
+        run_id=run_id,
+        sample=sample,
+    )
     return _finish(session, progress=progress)
 
 
@@ -98,16 +109,25 @@ async def arun(
     store: Path | str | None = None,
     shard: str | None = None,
     run_id: str | None = None,
-    sample_share: float | Mapping[str, float] | None = None,
+    sample: "SampleChoice | None" = None,
     progress: bool = False,
 ) -> "Run":
     """Score every sample with every scorer, and return the run; the async version of `run`, with its arguments."""
     from judgekit.jobs.building import Workers  # noqa: PLC0415 - see above
     from judgekit.jobs.starting import start_session  # noqa: PLC0415
 
-    given = Workers(workers, engine)
     session = await asyncio.to_thread(
-        start_session, data, scorers, config, judge, concurrency, given, store, shard, run_id, sample_share
+        start_session,
+        data,
+        scorers,
+        config=config,
+        judge=judge,
+        concurrency=concurrency,
+        workers=Workers(workers, engine),
+        store=store,
+        shard=shard,
+        run_id=run_id,
+        sample=sample,
     )
     return await _afinish(session, progress=progress)
 
@@ -144,8 +164,8 @@ def resume(
     from judgekit.jobs.building import Workers  # noqa: PLC0415 - see above
     from judgekit.jobs.resume import resume_session  # noqa: PLC0415
 
-    given = Workers(workers, engine)
-    return _finish(resume_session(run, store, data, scorers, retry_failed, concurrency, given), progress=progress)
+    chosen = Workers(workers, engine)
+    return _finish(resume_session(run, store, data, scorers, retry_failed, concurrency, chosen), progress=progress)
 
 
 async def aresume(
@@ -164,8 +184,8 @@ async def aresume(
     from judgekit.jobs.building import Workers  # noqa: PLC0415 - see above
     from judgekit.jobs.resume import resume_session  # noqa: PLC0415
 
-    given = Workers(workers, engine)
-    session = await asyncio.to_thread(resume_session, run, store, data, scorers, retry_failed, concurrency, given)
+    chosen = Workers(workers, engine)
+    session = await asyncio.to_thread(resume_session, run, store, data, scorers, retry_failed, concurrency, chosen)
     return await _afinish(session, progress=progress)
 
 
@@ -201,8 +221,8 @@ def add_scorers(
     from judgekit.jobs.building import Workers  # noqa: PLC0415 - see above
     from judgekit.jobs.resume import extension_session  # noqa: PLC0415
 
-    given = Workers(workers, engine)
-    return _finish(extension_session(run, store, scorers, data, judge, concurrency, given), progress=progress)
+    chosen = Workers(workers, engine)
+    return _finish(extension_session(run, store, scorers, data, judge, concurrency, chosen), progress=progress)
 
 
 async def aadd_scorers(
@@ -221,8 +241,8 @@ async def aadd_scorers(
     from judgekit.jobs.building import Workers  # noqa: PLC0415 - see above
     from judgekit.jobs.resume import extension_session  # noqa: PLC0415
 
-    given = Workers(workers, engine)
-    session = await asyncio.to_thread(extension_session, run, store, scorers, data, judge, concurrency, given)
+    chosen = Workers(workers, engine)
+    session = await asyncio.to_thread(extension_session, run, store, scorers, data, judge, concurrency, chosen)
     return await _afinish(session, progress=progress)
 
 
@@ -242,7 +262,7 @@ def merge_runs(paths: "Iterable[Path | str]", *, store: Path | str | None = None
         StoreError: A file cannot be used, or a row in it is damaged.
         TraceError: No record could be read.
     """
-    from judgekit.jobs.merging import merge_shards  # noqa: PLC0415 - see above
+    from judgekit.jobs.many.merging import merge_shards  # noqa: PLC0415 - see above
     from judgekit.runs.store import DEFAULT_RUNS_PATH  # noqa: PLC0415
 
     return merge_shards(paths, store or DEFAULT_RUNS_PATH)
@@ -274,9 +294,9 @@ def plan(
     from judgekit.scoring import run_sync  # noqa: PLC0415
 
     built, samples = build_run(data, scorers, config, judge)
-    found = run_sync(lambda: make_plan(built, samples))
-    _warn(found.problems, stacklevel=3)
-    return found
+    planned = run_sync(lambda: make_plan(built, samples))
+    _warn(planned.problems, stacklevel=3)
+    return planned
 
 
 async def aplan(
@@ -290,21 +310,23 @@ async def aplan(
     from judgekit.jobs.plan import make_plan  # noqa: PLC0415 - see above
     from judgekit.jobs.starting import build_run  # noqa: PLC0415
 
-    found = await make_plan(*await asyncio.to_thread(build_run, data, scorers, config, judge))
-    _warn(found.problems, stacklevel=3)
-    return found
+    planned = await make_plan(*await asyncio.to_thread(build_run, data, scorers, config, judge))
+    _warn(planned.problems, stacklevel=3)
+    return planned
 
 
 def _finish(session: "Session", *, progress: bool) -> "Run":
-    found = session.run(_console() if progress else None)
-    _warn(session.problems, found.record.notes, stacklevel=4)
-    return found
+    session.console = _console() if progress else None
+    run = session.run()
+    _warn(session.problems, run.record.notes, stacklevel=4)
+    return run
 
 
 async def _afinish(session: "Session", *, progress: bool) -> "Run":
-    found = await session.arun(_console() if progress else None)
-    _warn(session.problems, found.record.notes, stacklevel=4)
-    return found
+    session.console = _console() if progress else None
+    run = await session.arun()
+    _warn(session.problems, run.record.notes, stacklevel=4)
+    return run
 
 
 def _console() -> "Console":
@@ -315,5 +337,5 @@ def _console() -> "Console":
 
 def _warn(problems: "ReadingProblems", notes: Iterable[str] = (), *, stacklevel: int) -> None:
     """Warn the caller of a public function of records that could not be read."""
-    if told := ": ".join(filter(None, ("; ".join(notes), str(problems)))):
-        warnings.warn(told, stacklevel=stacklevel)
+    if warning := ": ".join(filter(None, ("; ".join(notes), str(problems)))):
+        warnings.warn(warning, stacklevel=stacklevel)

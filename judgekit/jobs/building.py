@@ -61,8 +61,8 @@ class Workers:
         from judgekit.judges.judge import find_judges  # noqa: PLC0415 - only where there are judges
         from judgekit.judges.redis.address import RedisAddress  # noqa: PLC0415
 
-        judges = [one for judge in find_judges(scorer) for one in (judge, *judge.fallback)]
-        return bool(judges) and all(isinstance(one.cache, RedisAddress) for one in judges)
+        judges = [asked_judge for judge in find_judges(scorer) for asked_judge in (judge, *judge.fallback)]
+        return bool(judges) and all(isinstance(asked_judge.cache, RedisAddress) for asked_judge in judges)
 
 
 THIS_PROCESS = Workers()
@@ -87,22 +87,22 @@ class BuiltScorers(NamedTuple):
         """The number of samples to score at once, which is the highest concurrency of the judges."""
         judges = self.config.judges_used.values() if self.config is not None else ()
         objects = [_CONCURRENCY] if None in self.options.scorers else []
-        return max((*(one.concurrency for one in judges), *objects), default=1)
+        return max((*(judge.concurrency for judge in judges), *objects), default=1)
 
     @property
     def objects(self) -> Sequence[Scorer]:
         """The scorers that were given as objects."""
-        return [one for one, spec in zip(self.scorers, self.options.scorers, strict=True) if spec is None]
+        return [scorer for scorer, spec in zip(self.scorers, self.options.scorers, strict=True) if spec is None]
 
     @property
     def show_images(self) -> bool:
         """Whether one of the judges is shown images."""
-        judged = [one for one in self.scorers if scorer_prompts(one)]
+        judged = [scorer for scorer in self.scorers if scorer_prompts(scorer)]
         if not judged:
             return False
         from judgekit.judges.judge import find_judges  # noqa: PLC0415 - only where there are judges
 
-        return any(one.images for judge in find_judges(judged) for one in (judge, *judge.fallback))
+        return any(asked_judge.images for judge in find_judges(judged) for asked_judge in (judge, *judge.fallback))
 
     def check_judges(self) -> None:
         """Check that the judges can be asked.
@@ -127,7 +127,7 @@ class BuiltScorers(NamedTuple):
         if workers.engine not in get_args(Engine):
             raise ConfigError.unknown("engine", workers.engine, get_args(Engine))
         specs = zip(self.scorers, self.options.scorers, strict=True)
-        shared = [(one.name, spec) for one, spec in specs if workers.can_score(one)]
+        shared = [(scorer.name, spec) for scorer, spec in specs if workers.can_score(scorer)]
         if not shared:
             return
         if path is None:
@@ -144,9 +144,9 @@ class BuiltScorers(NamedTuple):
                 f"name them by texts such as 'tool_call_f1', or omit {workers.option}"
             )
         options = self.options
-        if workers.engine == "ray" and (options.shard or options.limit is not None or options.sample is not None):
+        if workers.engine == "ray" and (options.shard or options.limit is not None or options.sample_size is not None):
             raise ConfigError(
-                f"{workers}: cannot be combined with shard, limit or sample; to score a part, use a sample share"
+                f"{workers}: cannot be combined with shard, limit or a number of samples; to score a part, use a share"
             )
 
 
@@ -159,25 +159,31 @@ def split_scorers(scorers: Iterable[ScorerOrText]) -> tuple[Sequence[ScorerSpec 
     if isinstance(scorers, str) or not isinstance(scorers, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] - users may give anything
         return (), check_scorers(scorers)
     given = [*scorers]
-    objects = [check_scorer(one, f"scorers[{place}]") for place, one in enumerate(given) if not isinstance(one, str)]
-    return [ScorerSpec.parse(one) if isinstance(one, str) else None for one in given], objects
+    objects = [
+        check_scorer(entry, f"scorers[{index}]") for index, entry in enumerate(given) if not isinstance(entry, str)
+    ]
+    return [ScorerSpec.parse(entry) if isinstance(entry, str) else None for entry in given], objects
 
 
-def build_scorers(options: RunOptions, objects: Iterable[Scorer] = (), *, judge: str | None = None) -> BuiltScorers:
+def build_scorers(
+    options: RunOptions, objects: Iterable[Scorer] = (), *, judge: str | None = None, config: "Config | None" = None
+) -> BuiltScorers:
     """Build the scorers of a run.
 
     Args:
         options: The options of the run.
         objects: The scorers that are objects, in the order of their places.
         judge: A judge that must exist, even if no scorer asks it.
+        config: The config of the options, if it is loaded already.
 
     Raises:
         ConfigError: There is no such scorer, option or judge, or two scorers have one name.
     """
-    settings = options.load_config() if options.reads_config or judge else None
-    given = iter(objects)
-    scorers = [next(given) if spec is None or settings is None else settings.build(spec) for spec in options.scorers]
-    check_scorer_names([one.name for one in scorers])
-    if judge and settings is not None:
-        settings.judge(judge)
-    return BuiltScorers(options, scorers, settings)
+    if config is None and (options.reads_config or judge):
+        config = options.load_config()
+    remaining = iter(objects)
+    scorers = [next(remaining) if spec is None or config is None else config.build(spec) for spec in options.scorers]
+    check_scorer_names([scorer.name for scorer in scorers])
+    if judge and config is not None:
+        config.judge(judge)
+    return BuiltScorers(options, scorers, config)

@@ -2,30 +2,29 @@
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager, suppress
-from typing import TypeVar
+from dataclasses import dataclass
 
 from judgekit.scoring import run_sync
-
-Item = TypeVar("Item")
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _GRACE = 30.0
 """Seconds to finish samples under way."""
 
 
+@dataclass
 class InterruptHandler:
     """A handler of signals in two steps: after the first signal no new work begins, after the second all work ends.
 
-    Args:
+    Attributes:
         on_signal: Called at the first signal. Without it, no signal is handled: Ctrl-C raises `KeyboardInterrupt`, and
             SIGTERM ends the program.
+        signal: The number of the first signal that came.
     """
 
-    def __init__(self, on_signal: Callable[[], object] | None = None) -> None:
-        self.signal: int | None = None
-        self._on_signal = on_signal
+    on_signal: Callable[[], object] | None = None
+    signal: int | None = None
 
     @property
     def exit_code(self) -> int:
@@ -38,18 +37,18 @@ class InterruptHandler:
 
     def run(self, work: Callable[[], Coroutine[object, object, None]]) -> None:
         """Do the work. If a signal ends it early, its number is in ``signal``."""
-        if self._on_signal is None:
+        if self.on_signal is None:
             run_sync(work)
             return
         try:
-            asyncio.run(self._handle(work(), self._on_signal))
+            asyncio.run(self._handle(work(), self.on_signal))
         except KeyboardInterrupt:
             self.signal = signal.SIGINT
 
     @contextmanager
     def abort_on_signal(self) -> Generator[None]:
         """End the block at the first signal."""
-        if self._on_signal is None:
+        if self.on_signal is None:
             yield
             return
 
@@ -89,12 +88,3 @@ class InterruptHandler:
             for number in _SIGNALS:
                 with suppress(NotImplementedError, RuntimeError):
                     loop.remove_signal_handler(number)
-
-
-def take_until(items: Iterable[Item], should_stop: Callable[[], bool]) -> Iterator[Item]:
-    """Yield the items until work is to stop."""
-    if not should_stop():
-        for item in items:
-            yield item
-            if should_stop():  # before another item is taken, which would then be lost
-                return

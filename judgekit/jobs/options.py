@@ -3,11 +3,10 @@
 import hashlib
 import random
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from pydantic import Field, ValidationError
 
@@ -22,11 +21,13 @@ from judgekit.traces.sample import Sample
 
 if TYPE_CHECKING:
     from judgekit.config import Config
-    from judgekit.formats.reading import OnError, Recordings
+    from judgekit.formats.reading import OnError
 
 OTHER_DOMAINS = ""
 """Stands for samples without a domain, and for domains without a share of their own."""
-PLACES = 2**64
+RANKS = 2**64
+SampleChoice: TypeAlias = int | float | Mapping[str, float]
+"""What to draw: a number of samples, a share of them between 0 and 1 as a float, or shares by domain."""
 _RUN_ID = re.compile(r"[A-Za-z0-9._:-]{1,100}")
 
 
@@ -37,8 +38,9 @@ class RunOptions(FrozenModel):
         file: The path or URL of the recordings; ``None`` if the samples were given in Python.
         scorers: The scorers in the order of their places; ``None`` stands for one that was given as an object.
         shard: The part of the recordings that this run scores, such as ``3/16``; all of them if not given.
-        sample_share: The share of the samples to score, drawn by a hash of the ``seed`` and the sample's id, so that
-            all shards and all files draw alike: one for all, or one for each domain, and for all others one without a name.
+        sample: The number of samples to draw at random, or the share of the samples to score, drawn by a hash of the
+            ``seed`` and the sample's id, so that all shards and all files draw alike: a float for all, or one for each
+            domain, and for all others one without a name.
     """
 
     file: str | None = None
@@ -50,8 +52,7 @@ class RunOptions(FrozenModel):
     judge: str | None = None
     scorers: Many[ScorerSpec | None] = ()
     limit: int | None = None
-    sample: int | None = None
-    sample_share: float | Mapping[str, float] | None = None
+    sample: SampleChoice | None = None
     seed: int = 0
     shard: str | None = None
     gates: Many[str] = ()
@@ -85,27 +86,26 @@ class RunOptions(FrozenModel):
             )
         if run_id is not None and not _RUN_ID.fullmatch(run_id):
             raise ConfigError(f"--run-id {run_id!r}: expected up to 100 letters, digits and . _ : -")
-        whole_share = 1.0 if self.sample_share is None else self.sample_share
-        shares = whole_share if isinstance(whole_share, Mapping) else {OTHER_DOMAINS: whole_share}
-        for share in shares.values():
+        shares = self.shares
+        for share in (shares or {}).values():
             if not 0 < share <= 1:
-                raise ConfigError(f"--sample-share {share:g}: expected a share above 0, up to 1 (100%)")
-        if OTHER_DOMAINS not in shares:
-            raise ConfigError("--sample-share: add a share for all other domains, such as --sample-share 1%")
-        whole = "--limit" if self.limit is not None else "--sample" if self.sample is not None else None
-        is_part = self.shard is not None or self.sample_share is not None
-        if is_part and whole is not None:
-            reason = (
-                "needs one process that reads everything" if self.shard else "cannot be combined with --sample-share"
-            )
-            raise ConfigError(f"{whole} {reason}; to score a part, use --sample-share 1%, which any shards draw alike")
-        if is_part and self.file is None:
-            raise ConfigError("shard and sample_share need the path of a file as data; of samples, pass a part")
-        if self._part != EVERYTHING and (streams := self.streams):
+                raise ConfigError(f"--sample {share:g}: expected a share above 0, up to 1 (100%)")
+        if shares is not None and OTHER_DOMAINS not in shares:
+            raise ConfigError("--sample: add a share for all other domains, such as --sample 1%")
+        if self.sample_size is not None and self.sample_size < 1:
+            raise ConfigError(f"--sample {self.sample_size}: expected at least 1 sample, or a share such as 1% or 0.01")
+        is_part = self.shard is not None or shares is not None
+        if is_part and (self.limit is not None or self.sample_size is not None):
+            option = "--limit" if self.limit is not None else f"--sample {self.sample_size}"
+            reason = "needs one process that reads everything" if self.shard else "cannot be combined with a share"
+            raise ConfigError(f"{option} {reason}; to score a part, use --sample 1%, which any shards draw alike")
+        if self.file is None and (is_part or self.sample is not None):
+            raise ConfigError("shard and sample need the path of a file as data; of samples, pass a part")
+        if self.shard and Shard.parse(self.shard) != EVERYTHING and (streams := self.streams):
             raise ConfigError(f"--shard: {streams[0]} can be read only once, by one process; write it to a file")
 
     def location(self, text: str) -> Location:
-        """Return the place of recordings, references or labels.
+        """Return the location of recordings, references or labels.
 
         Raises:
             OfflineError: It is not on this machine, and the run is offline.
@@ -148,46 +148,44 @@ class RunOptions(FrozenModel):
 
         file = self.location(self.file)
         paths: Sequence[Location] = () if file == STANDARD_STREAM else list_files(file)
-        found = count_records(paths, self.format)
-        share = 1.0 if self.sample_share is None else self.sample_share
-        if isinstance(share, Mapping):  # the shares of the domains are about those of all samples
-            share = fmean(share.values())
-        known = (None if found is None else round(found * share / self._part.count), self.limit, self.sample)
-        return min((number for number in known if number is not None), default=None)
+        records = count_records(paths, self.format)
+        share = 1.0 if self.shares is None else fmean(self.shares.values())  # of domains: about that of all samples
+        shards = Shard.parse(self.shard).count if self.shard else 1
+        expected = None if records is None else round(records * share / shards)
+        limits = (expected, self.limit, self.sample_size)
+        return min((number for number in limits if number is not None), default=None)
 
     @property
-    def _part(self) -> Shard:
-        return Shard.parse(self.shard) if self.shard else EVERYTHING
+    def shares(self) -> Mapping[str, float] | None:
+        """The shares of the samples to draw, by domain; ``None`` if no share is drawn."""
+        if isinstance(self.sample, Mapping):
+            return self.sample
+        return {OTHER_DOMAINS: self.sample} if isinstance(self.sample, float) else None
+
+    @property
+    def sample_size(self) -> int | None:
+        """The number of samples to draw at random; ``None`` if no number is drawn."""
+        return self.sample if isinstance(self.sample, int) else None
 
     @property
     def reads_config(self) -> bool:
         """Whether a config is needed, because one is named or for scorers that are not objects."""
         return self.config is not None or not self.scorers or any(spec is not None for spec in self.scorers)
 
-    def with_config(self) -> "RunOptions":
+    def with_config(self, config: "Config") -> "RunOptions":
         """Return the options with the gates of the config, and with its scorers if they name none."""
-        if not self.reads_config:
-            return self
-        settings = self.load_config()
-        found = {
-            "scorers": tuple(self.scorers or settings.scorers),
-            "gates": (*settings.gates, *self.gates),
-            "min_coverage": settings.min_coverage,
+        settings = {
+            "scorers": tuple(self.scorers or config.scorers),
+            "gates": (*config.gates, *self.gates),
+            "min_coverage": config.min_coverage,
         }
-        return self.model_copy(update=found)
+        return self.model_copy(update=settings)
 
     def load_config(self) -> "Config":
         """Return the config that the scorers are built with. ``judge`` already includes the environment."""
         from judgekit.config import Config  # noqa: PLC0415 - loads judges, which objects may not need
 
         return Config(None if self.config is None else text_path(self.config), self.judge, {}, offline=self.offline)
-
-    def _recordings(self, file: str) -> "Recordings":
-        from judgekit.formats.reading import Recordings  # noqa: PLC0415 - loads all readers
-
-        references = None if self.references is None else self.location(self.references)
-        location = self.location(file)
-        return Recordings(location, self.format, references, self.columns, self.encoding, self._part)
 
     def samples(
         self,
@@ -202,46 +200,52 @@ class RunOptions(FrozenModel):
         """
         if self.file is None:
             return
-        recordings = self._recordings(self.file)
+
+        from judgekit.formats.reading import Recordings  # noqa: PLC0415 - loads all readers
+
+        references = None if self.references is None else self.location(self.references)
+        part = Shard.parse(self.shard) if self.shard else EVERYTHING
+        recordings = Recordings(self.location(self.file), self.format, references, self.columns, self.encoding, part)
 
         def note(error: TraceError) -> None:
             problems.append(error if keeps_text else error.without_words())
 
         on_error: OnError = "raise" if self.strict else note
         try:
-            with _errors(keeps_text=keeps_text):
-                if self.limit is None and self.sample is None:
-                    for pair in recordings.numbered(on_error, sample_filter):
-                        if self.is_drawn(pair[1]):
-                            yield pair
-                    return
-                chosen: Iterable[tuple[int, Sample]] = islice(recordings.numbered(on_error), self.limit)
-                if self.sample is not None:
-                    chosen = _random_sample(chosen, self.sample, random.Random(self.seed))  # noqa: S311 - a draw, not a secret
-                yield from (pair for pair in chosen if sample_filter is None or sample_filter(pair[0]))
+            if self.limit is None and self.sample_size is None:
+                numbered = recordings.numbered(on_error, sample_filter)
+            else:
+                numbered = self._chosen(recordings.numbered(on_error), sample_filter)
+            if (shares := self.shares) is None:
+                yield from numbered
+            else:
+                yield from (pair for pair in numbered if self._is_drawn(pair[1], shares))
+        except TraceError as error:
+            raise error if keeps_text else error.without_words() from None
         finally:
             problems.failed = problems.failed or bool(recordings.failed)
 
-    def place_of(self, sample: Sample) -> int:
-        """Return the place of a sample among `PLACES`: a hash of its id. The first ones are drawn."""
-        said = f"{self.seed} {sample.id}".encode(errors="surrogatepass")
-        return int.from_bytes(hashlib.blake2b(said, digest_size=8).digest())
+    def _chosen(
+        self, numbered: Iterator[tuple[int, Sample]], sample_filter: Callable[[int], bool] | None
+    ) -> Iterator[tuple[int, Sample]]:
+        """Yield the samples that ``limit`` and the number of ``sample`` choose, as far as they are wanted."""
+        chosen: Iterable[tuple[int, Sample]] = islice(numbered, self.limit)
+        if self.sample_size is not None:
+            chosen = _random_sample(chosen, self.sample_size, random.Random(self.seed))  # noqa: S311 - a draw, not a secret
+        return (pair for pair in chosen if sample_filter is None or sample_filter(pair[0]))
+
+    def rank_of(self, sample: Sample) -> int:
+        """Return the rank of a sample among `RANKS`: a hash of its id. The first ones are drawn."""
+        seeded_id = f"{self.seed} {sample.id}".encode(errors="surrogatepass")
+        return int.from_bytes(hashlib.blake2b(seeded_id, digest_size=8).digest())
 
     def is_drawn(self, sample: Sample) -> bool:
-        """Return whether the sample share draws a sample."""
-        share = self.sample_share
-        if isinstance(share, Mapping):
-            share = share.get(sample.domain or OTHER_DOMAINS, share[OTHER_DOMAINS])
-        return share is None or self.place_of(sample) < share * PLACES
+        """Return whether the shares of ``sample`` draw a sample."""
+        return self.shares is None or self._is_drawn(sample, self.shares)
 
-
-@contextmanager
-def _errors(*, keeps_text: bool) -> Generator[None]:
-    """Let errors pass, without quotations of the recordings unless the run keeps their text."""
-    try:
-        yield
-    except TraceError as error:
-        raise error if keeps_text else error.without_words() from None
+    def _is_drawn(self, sample: Sample, shares: Mapping[str, float]) -> bool:
+        share = shares.get(sample.domain or OTHER_DOMAINS, shares[OTHER_DOMAINS])
+        return self.rank_of(sample) < share * RANKS
 
 
 def _random_sample(
@@ -252,6 +256,6 @@ def _random_sample(
     for index, pair in enumerate(samples):
         if index < size:
             kept.append(pair)
-        elif (place := draw.randrange(index + 1)) < size:
-            kept[place] = pair
+        elif (replaced := draw.randrange(index + 1)) < size:
+            kept[replaced] = pair
     yield from sorted(kept, key=lambda pair: pair[0])

@@ -67,14 +67,14 @@ class RunPlan:
     @property
     def tokens(self) -> int | None:
         """The estimated number of tokens of the requests and replies; ``None`` if it is unknown."""
-        found = [line.tokens for line in self.summary]
-        return None if None in found else sum(filter(None, found))
+        counts = [line.tokens for line in self.summary]
+        return None if None in counts else sum(filter(None, counts))
 
     @property
     def cost_usd(self) -> float | None:
         """The estimated cost of the requests in US dollars; ``None`` if a price is unknown."""
-        found = [line.cost_usd for line in self.summary]
-        return None if None in found else sum(filter(None, found))
+        costs = [line.cost_usd for line in self.summary]
+        return None if None in costs else sum(filter(None, costs))
 
     def __str__(self) -> str:
         tokens = "an unknown number of" if self.tokens is None else f"about {self.tokens:,}"
@@ -110,7 +110,7 @@ class _Usage:
         accounts: dict[tuple[str, str | None], dict[str, Judge]] = {}
         for judge in judges:
             accounts.setdefault(judge.account, {})[judge.model] = judge
-        found: dict[str, timedelta] = {}
+        durations: dict[str, timedelta] = {}
         for account in accounts.values():
             minutes = [
                 sum(used[model] for model in account) / limit
@@ -121,8 +121,8 @@ class _Usage:
                 if (limit := min(filter(None, limits), default=None)) is not None
             ]
             if seconds := round(60 * max(minutes, default=0)):
-                found[", ".join(account)] = timedelta(seconds=seconds)
-        return found
+                durations[", ".join(account)] = timedelta(seconds=seconds)
+        return durations
 
 
 async def make_plan(built: BuiltScorers, samples: Iterable[Sample] | None = None) -> RunPlan:
@@ -155,7 +155,7 @@ async def make_plan(built: BuiltScorers, samples: Iterable[Sample] | None = None
             await score_tasks(tasks(), built.scorers, add, concurrency=1)
         finally:
             await close_plan()
-    judged = [one for one in built.scorers if scorer_prompts(one)]
+    judged = [scorer for scorer in built.scorers if scorer_prompts(scorer)]
     measured = _stored_bytes(built, first, rows, keeps_text=keeps_text) / len(first) if first else 0
     planned = RunPlan(
         summary,
@@ -175,7 +175,7 @@ def _stored_bytes(built: BuiltScorers, tasks: Iterable[Task], rows: Iterable[Row
     """Return the size of samples and scores in a file of runs."""
     with tempfile.TemporaryDirectory() as folder:
         store = RunStore(Path(folder) / "runs.sqlite")
-        scorers = [ScorerRecord.of(one) for one in built.scorers]
+        scorers = [ScorerRecord.of(scorer) for scorer in built.scorers]
         recorder = Recorder(store, store.begin(RunRecord(started_at=now(), scorers=scorers, keeps_text=keeps_text)))
         empty = _size(store)
         for task in tasks:

@@ -39,18 +39,18 @@ def resume_session(
     """Return the session that resumes a run; see `judgekit.resume`."""
     store, before = _open_run(run, path)
     options = RunOptions.from_record(before)
-    given = {one.name: one for one in check_scorers(objects)}
-    names = [one.name for one in before.scorers]
-    if unknown := next((name for name in given if name not in names), None):
+    by_name = {scorer.name: scorer for scorer in check_scorers(objects)}
+    names = [scorer.name for scorer in before.scorers]
+    if unknown := next((name for name in by_name if name not in names), None):
         raise ConfigError.unknown(f"scorer of run {before.number}", unknown, names)
-    if missing := [name for name, spec in zip(names, options.scorers, strict=True) if not (spec or name in given)]:
+    if missing := [name for name, spec in zip(names, options.scorers, strict=True) if not (spec or name in by_name)]:
         raise ConfigError(
             f"run {before.number} cannot be resumed by itself: {join_limited(missing, separator=', ')} was passed as an object in "
             "Python; pass the same one there: judgekit.resume(run, scorers=[...])"
         )
-    specs = [None if name in given else spec for name, spec in zip(names, options.scorers, strict=True)]
+    specs = [None if name in by_name else spec for name, spec in zip(names, options.scorers, strict=True)]
     built = build_scorers(
-        options.model_copy(update={"scorers": specs}), [given[name] for name in names if name in given]
+        options.model_copy(update={"scorers": specs}), [by_name[name] for name in names if name in by_name]
     )
     built.check_judges()
     _must_be_as_before(before, built.scorers)
@@ -64,6 +64,7 @@ def resume_session(
     return Session(
         store,
         before.model_copy(update={"ended_at": None, "stop_reason": "", **expected}),
+        options,
         built.scorers,
         before,
         concurrency=built.concurrency if concurrency is None else concurrency,
@@ -93,7 +94,7 @@ def extension_session(
     asking = judge or options.judge or os.environ.get(JUDGE_VARIABLE) or None
     specs = [spec and spec.with_judge(asking) for spec in specs]
     built = build_scorers(options.model_copy(update={"scorers": specs}), objects, judge=judge)
-    check_scorer_names([*(one.name for one in before.scorers), *(one.name for one in built.scorers)])
+    check_scorer_names([*(scorer.name for scorer in before.scorers), *(scorer.name for scorer in built.scorers)])
     built.check_judges()
     numbered, from_store = _samples_of(store, before, built, options, samples, workers)
     built.check_workers(workers, store.path, given=numbered is not None, from_store=from_store)
@@ -106,6 +107,7 @@ def extension_session(
     return Session(
         store,
         before.model_copy(update=added),
+        options,
         built.scorers,
         before,
         first_scorer=len(before.scorers),
@@ -194,15 +196,15 @@ def _samples_of(
     return None, False
 
 
-def _compared(store: RunStore, run: int, given: Iterator[tuple[int, Sample]]) -> Iterator[tuple[int, Sample]]:
-    """Yield the given samples, each compared with the one that the run keeps, if it has reached it."""
+def _compared(store: RunStore, run: int, numbered: Iterator[tuple[int, Sample]]) -> Iterator[tuple[int, Sample]]:
+    """Yield numbered samples, each compared with the one that the run keeps, if it has reached it."""
     kept = store.conversations(run)
-    known = next(kept, None)
-    for number, sample in given:
-        if known is not None and known[0] == number:
-            if known[1].model_dump_json() != hash_media(sample).model_dump_json():
+    expected = next(kept, None)
+    for number, sample in numbered:
+        if expected is not None and expected[0] == number:
+            if expected[1].model_dump_json() != hash_media(sample).model_dump_json():
                 raise ConfigError(f"data[{number}] is not the sample that run {run} started with; start a new run")
-            known = next(kept, None)
+            expected = next(kept, None)
         yield number, sample
-    if known is not None:
-        raise ConfigError(f"data ends before sample {known[0]} of run {run}: pass all samples that it started with")
+    if expected is not None:
+        raise ConfigError(f"data ends before sample {expected[0]} of run {run}: pass all samples that it started with")

@@ -1,13 +1,13 @@
 """New runs: their samples, scorers and stores."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Iterable, Sequence, Sized
 from importlib.metadata import version
 from pathlib import Path
 
 from judgekit.errors import ConfigError, join_limited, path_text
 from judgekit.jobs.building import THIS_PROCESS, BuiltScorers, ScorerOrText, Workers, build_scorers, split_scorers
-from judgekit.jobs.options import RunOptions
+from judgekit.jobs.options import RunOptions, SampleChoice
 from judgekit.jobs.session import Session
 from judgekit.runs.results import Run
 from judgekit.runs.rows import (
@@ -30,6 +30,7 @@ from judgekit.traces.validation import check_samples
 def start_session(
     data: Iterable[Sample] | Path | str,
     scorers: Iterable[ScorerOrText] | None,
+    *,
     config: Path | str | None,
     judge: str | None,
     concurrency: int | None,
@@ -37,10 +38,10 @@ def start_session(
     store: Path | str | None,
     shard: str | None,
     run_id: str | None,
-    sample_share: float | Mapping[str, float] | None,
+    sample: SampleChoice | None,
 ) -> Session:
     """Return the session of a new run that is described in Python; see `judgekit.run`."""
-    built, samples = build_run(data, scorers, config, judge, shard, run_id, sample_share)
+    built, samples = build_run(data, scorers, config, judge, shard=shard, run_id=run_id, sample=sample)
     built.check_judges()
     return new_session(built, store, samples, run_id=run_id, concurrency=concurrency, workers=workers)
 
@@ -50,25 +51,29 @@ def build_run(
     scorers: Iterable[ScorerOrText] | None,
     config: Path | str | None,
     judge: str | None,
+    *,
     shard: str | None = None,
     run_id: str | None = None,
-    sample_share: float | Mapping[str, float] | None = None,
+    sample: SampleChoice | None = None,
 ) -> tuple[BuiltScorers, Iterable[Sample] | None]:
     """Return the options and scorers of a run that is described in Python, and its samples if given."""
     specs, objects = ((), ()) if scorers is None else split_scorers(scorers)
     if scorers is not None and not specs:  # an empty list does not mean those of the config
         check_scorer_names(())
-    file = data if isinstance(data, Path | str) else None
+    samples = None if isinstance(data, Path | str) else data
     options = RunOptions(
-        file=None if file is None else path_text(file),
+        file=path_text(data) if isinstance(data, Path | str) else None,
         config=None if config is None else path_text(config),
         judge=judge or os.environ.get(JUDGE_VARIABLE) or None,
         scorers=specs,
         shard=shard,
-        sample_share=sample_share,
+        sample=sample,
     )
     options.check_sampling(run_id)
-    return build_scorers(options.with_config(), objects, judge=judge), None if isinstance(data, Path | str) else data
+    settings = options.load_config() if options.reads_config else None
+    if settings is not None:
+        options = options.with_config(settings)
+    return build_scorers(options, objects, judge=judge, config=settings), samples
 
 
 def new_session(
@@ -88,23 +93,26 @@ def new_session(
         ConfigError: The run cannot be scored, or not by so many workers.
         TraceError: There is no such file.
     """
-    built.check_workers(workers, path, given=samples is not None)
+    if workers != THIS_PROCESS:
+        built.check_workers(workers, path, given=samples is not None)
     options = built.options
-    count = SampleCount.expected(options.expected_samples())
     if samples is not None:
         count = SampleCount(len(samples), "exactly") if isinstance(samples, Sized) else SampleCount()
-    kept = options.model_dump(mode="json", by_alias=True)
+    else:
+        expected = options.expected_samples()
+        count = SampleCount() if expected is None else SampleCount(expected, "about")
+    stored_options = options.model_dump(mode="json", by_alias=True)
     runs = RunStore(path)
     inputs = options.input_files()
-    if run_id is not None and (before := _same_shard(runs, run_id, kept, inputs)) is not None:
+    if run_id is not None and (before := _same_shard(runs, run_id, stored_options, inputs)) is not None:
         from judgekit.jobs.resume import resume_session  # noqa: PLC0415 - loads what reads files
 
         return resume_session(Run(runs, before), None, objects=built.objects, concurrency=concurrency, workers=workers)
     record = RunRecord(
         started_at=now(),
         inputs=inputs,
-        scorers=[ScorerRecord.of(one) for one in built.scorers],
-        options=kept,
+        scorers=[ScorerRecord.of(scorer) for scorer in built.scorers],
+        options=stored_options,
         version=version("judgekit"),
         keeps_text=built.config is None or built.config.store_text,
         samples=count.samples,
@@ -116,6 +124,7 @@ def new_session(
     return Session(
         runs,
         record,
+        options,
         built.scorers,
         concurrency=built.concurrency if concurrency is None else concurrency,
         workers=workers,
@@ -129,8 +138,8 @@ def _same_shard(store: RunStore, run_id: str, options: JsonObject, inputs: Seque
     Raises:
         ConfigError: It has other options, or read other files.
     """
-    found = (record for record in store.records() if record.id == run_id)
-    record = next((record for record in found if record.options.get("shard") == options["shard"]), None)
+    shards = (record for record in store.records() if record.id == run_id)
+    record = next((record for record in shards if record.options.get("shard") == options["shard"]), None)
     if record is not None and record.options != options:
         differs = join_limited(identity_differences(record.options, options), separator="; ")
         raise ConfigError(

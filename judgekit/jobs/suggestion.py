@@ -9,7 +9,7 @@ from shlex import quote
 from typing import NamedTuple
 
 from judgekit.errors import join_limited
-from judgekit.jobs.options import OTHER_DOMAINS, PLACES, RunOptions
+from judgekit.jobs.options import OTHER_DOMAINS, RANKS, RunOptions
 from judgekit.terminal import printable
 from judgekit.traces.sample import Sample
 
@@ -27,7 +27,7 @@ class SuggestedSample(NamedTuple):
     """A sample of the recordings that is enough for most purposes.
 
     Attributes:
-        shares: The share by domain, as in `RunOptions.sample_share`. If domains have one each, they are such that each
+        shares: The share by domain, as in `RunOptions.sample`. If domains have one each, they are such that each
             domain has its part of the sample, rounded.
         selected: The number of its samples, by domain.
         samples: The number of all samples, by domain.
@@ -45,7 +45,7 @@ class SuggestedSample(NamedTuple):
     def option(self) -> str:
         """The options that draw it."""
         texts = (f"{name and f'{name}='}{100 * share:.12g}%" for name, share in self.shares.items())
-        return " ".join(f"--sample-share {quote(printable(text))}" for text in texts)
+        return " ".join(f"--sample {quote(printable(text))}" for text in texts)
 
     def __str__(self) -> str:
         count = sum(self.selected.values())
@@ -60,7 +60,7 @@ class SuggestedSample(NamedTuple):
             by_domain = (
                 f"{printable(name or _NO_DOMAIN)} {self.selected[name]:,} of {total:,}"
                 + (f" (to within {_points(drawn, drawn)})" if (drawn := self.selected[name]) else "")
-                for name, total in sorted(self.samples.items(), key=lambda one: -one[1])
+                for name, total in sorted(self.samples.items(), key=lambda count: -count[1])
             )
             text += f"; by domain: {join_limited(by_domain, _STRATA, ', ')}"
         return text
@@ -72,74 +72,73 @@ class SampleDraw:
 
     options: RunOptions
     domains: Counter[str] = field(default_factory=Counter[str])
-    _first: dict[str, list["_Place"]] = field(default_factory=dict[str, list["_Place"]], repr=False)
+    _first: dict[str, list["_Candidate"]] = field(default_factory=dict[str, list["_Candidate"]], repr=False)
 
     def add(self, number: int, sample: Sample) -> None:
         """Add a sample."""
         domain = sample.domain or OTHER_DOMAINS
         self.domains[domain] += 1
         stratum = domain if len(self.domains) <= _STRATA else OTHER_DOMAINS
-        self._keep(stratum, _Place(-self.options.place_of(sample), number, domain, sample.group))
+        self._keep(stratum, _Candidate(-self.options.rank_of(sample), number, domain, sample.group))
         if len(self.domains) > _STRATA and len(self._first) > 1:
-            for place in [one for name in [*self._first] if name != OTHER_DOMAINS for one in self._first.pop(name)]:
-                self._keep(OTHER_DOMAINS, place)
+            for name in [name for name in self._first if name != OTHER_DOMAINS]:
+                for candidate in self._first.pop(name):
+                    self._keep(OTHER_DOMAINS, candidate)
 
-    def _keep(self, stratum: str, place: "_Place") -> None:
+    def _keep(self, stratum: str, candidate: "_Candidate") -> None:
         kept = self._first.setdefault(stratum, [])
         if len(kept) < _KEPT:
-            heappush(kept, place)
+            heappush(kept, candidate)
         else:
-            heappushpop(kept, place)
+            heappushpop(kept, candidate)
 
     def suggest(self, cost_usd: float) -> SuggestedSample | None:
         """Return a sample, given the cost of judging all; ``None`` if it would be empty or cannot be drawn."""
         total = self.domains.total()
-        if not total or self.options.limit is not None or self.options.sample is not None:
+        if not total or self.options.limit is not None or self.options.sample_size is not None:
             return None
         part = min(_ENOUGH / total, _LARGEST)
-        overall = float(f"{part * self._given:.1g}")
+        drawn_from = min((self.options.shares or {OTHER_DOMAINS: 1.0}).values())
+        overall = float(f"{part * drawn_from:.1g}")
         shares = {OTHER_DOMAINS: overall}
         if len(self._first) > 1:
             named = sorted(name for name in self._first if name != OTHER_DOMAINS)
             for name in (*named, *([OTHER_DOMAINS] if OTHER_DOMAINS in self._first else [])):
                 shares[name] = _share_of_first(self._first[name], round(part * self.domains[name]))
         drawn = [
-            one for name, kept in self._first.items() for one in kept if -one.place < shares.get(name, overall) * PLACES
+            candidate
+            for name, kept in self._first.items()
+            for candidate in kept
+            if -candidate.rank < shares.get(name, overall) * RANKS
         ]
         if not drawn:
             return None
-        groups = Counter(one.number if one.group is None else one.group for one in drawn)
+        groups = Counter(sample.number if sample.group is None else sample.group for sample in drawn)
         return SuggestedSample(
             shares,
-            Counter(one.domain for one in drawn),
+            Counter(candidate.domain for candidate in drawn),
             self.domains,
             cost_usd * len(drawn) / total,
             sum(size * size for size in groups.values()),
         )
 
-    @property
-    def _given(self) -> float:
-        """The share that is drawn from already."""
-        given = 1.0 if self.options.sample_share is None else self.options.sample_share
-        return min(given.values()) if isinstance(given, Mapping) else given
 
+class _Candidate(NamedTuple):
+    """A sample that may be drawn; ``rank`` is that of `RunOptions.rank_of`, negative so that heaps drop the last ones."""
 
-class _Place(NamedTuple):
-    """A sample that may be drawn; ``place`` is that of `RunOptions.place_of`, negative so that heaps drop the last ones."""
-
-    place: int
+    rank: int
     number: int
     domain: str
     group: str | None
 
 
-def _share_of_first(kept: Iterable[_Place], count: int) -> float:
-    """Return a share with few digits that draws the first ``count`` places, if it can; ``kept`` holds one more, or all."""
-    places = sorted(-one.place for one in kept)
-    low = places[count - 1] if count else 0
-    high = places[count] if count < len(places) else PLACES
-    shares = (float(f"{(low + high) / 2 / PLACES:.{digits}g}") for digits in range(1, 18))
-    return next((share for share in shares if low < share * PLACES <= high), high / PLACES)
+def _share_of_first(kept: Iterable[_Candidate], count: int) -> float:
+    """Return a share with few digits that draws the first ``count`` candidates, if it can; ``kept`` holds one more, or all."""
+    ranks = sorted(-candidate.rank for candidate in kept)
+    low = ranks[count - 1] if count else 0
+    high = ranks[count] if count < len(ranks) else RANKS
+    shares = (float(f"{(low + high) / 2 / RANKS:.{digits}g}") for digits in range(1, 18))
+    return next((share for share in shares if low < share * RANKS <= high), high / RANKS)
 
 
 def _points(count: int, squares: int) -> str:

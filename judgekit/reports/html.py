@@ -29,8 +29,10 @@ from judgekit.reports.glossary import TERMS
 from judgekit.reports.listing import MAX_LISTED, Listing
 from judgekit.runs.audit_records import Correction
 from judgekit.runs.results import Run
-from judgekit.runs.summary import UNSCORED_STATUSES, ScorerSummary, Summary
+from judgekit.runs.scorer_counts import UNSCORED_STATUSES
+from judgekit.runs.summary import Summary
 from judgekit.runs.summary_table import column_rows, summary_columns
+from judgekit.runs.summary_text import ScorerSummary
 from judgekit.score import STATUSES
 
 Found = TypeVar("Found")

@@ -6,7 +6,7 @@ from judgekit.analysis.gates import GateResults
 from judgekit.reports.xml_escape import escape_xml
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
-from judgekit.runs.summary import ScorerSummary
+from judgekit.runs.summary_text import ScorerSummary
 
 
 def junit_report(run: Run, gates: GateResults) -> Iterator[str]:

@@ -1,15 +1,14 @@
 """The samples of a run that a report lists, in columns."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from heapq import nsmallest
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from judgekit.runs.counted import CountedRow
 from judgekit.runs.results import Run
-from judgekit.runs.rows import LabelValue
+from judgekit.runs.rows import LabelValue, Row
 from judgekit.score import STATUSES, ScoreStatus
 
 MAX_LISTED = 10_000
@@ -56,9 +55,18 @@ class Listing:
             included: The numbers of samples to list before others.
             left_out: The numbers of samples not to list.
         """
-        numbers = set(run.worst_samples(MAX_LISTED, included=included, left_out=left_out))
-        rows = groupby(run.counted_rows(numbers), key=lambda row: row.index)
-        return cls(tuple(_entry([*sample_rows]) for _, sample_rows in rows), run.store.scored_samples(run.number))
+        count = 0
+
+        def candidates() -> Iterator[tuple[float, int, ListedSample]]:
+            nonlocal count
+            for sample in run.scored_samples():
+                count += 1
+                if sample.number not in left_out:
+                    concern = -2.0 if sample.number in included else min(map(_concern, sample.rows))
+                    yield concern, sample.number, _entry(sample.rows)
+
+        worst = nsmallest(MAX_LISTED, candidates(), key=lambda candidate: candidate[:2])
+        return cls(tuple(sorted((entry for *_, entry in worst), key=lambda entry: entry.number)), count)
 
     def columns(self, scorers: Iterable[str]) -> JsonValue:
         """Return the list in the form that the page reads."""
@@ -79,10 +87,16 @@ class Listing:
         }
 
 
-def _entry(rows: Sequence[CountedRow]) -> ListedSample:
-    row = rows[0]
+def _concern(row: Row) -> float:
+    """Return a rank that is lower the more a score deserves a look."""
+    if row.score.value is not None:
+        return row.score.value
+    return 2.0 if row.score.status == "skipped" else -1.0
+
+
+def _entry(rows: Sequence[Row]) -> ListedSample:
+    first = rows[0]
     scores: dict[str, ListedScore] = {
-        score_row.scorer: ListedScore(score_row.score.status, score_row.score.value, score_row.score.label)
-        for score_row in rows
+        row.scorer: ListedScore(row.score.status, row.score.value, row.score.label) for row in rows
     }
-    return ListedSample(row.index, row.sample_id, row.domain, row.labels, scores)
+    return ListedSample(first.index, first.sample_id, first.domain, first.labels, scores)

@@ -20,8 +20,8 @@ from judgekit.errors import ConfigError, truncated
 from judgekit.reports.glossary import HEADING, terms_in
 from judgekit.runs.audit_records import Estimate
 from judgekit.runs.results import Run
-from judgekit.runs.summary import ScorerSummary
 from judgekit.runs.summary_table import column_rows, summary_columns
+from judgekit.runs.summary_text import ScorerSummary
 from judgekit.terminal import printable
 
 _LOWEST = 5

@@ -13,10 +13,12 @@ from judgekit.analysis.corrected_means import corrected_means, describe_correcti
 from judgekit.diff import Diff, DiffLine
 from judgekit.errors import join_limited, truncated
 from judgekit.runs.audit_records import Correction, Estimate
+from judgekit.runs.intervals import Trials
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
-from judgekit.runs.summary import ScorerSummary, Summary, format_counts
+from judgekit.runs.summary import Summary
 from judgekit.runs.summary_table import SummaryColumn, column_rows, format_number, summary_columns
+from judgekit.runs.summary_text import ScorerSummary, format_counts
 from judgekit.terminal import (
     WithoutTrailingBlanks,
     WrappedWords,
@@ -66,7 +68,7 @@ def show_summary(
         corrections: By scorer, its corrected mean, or the reason why there is none.
         seed: The seed of a bootstrap, if raw numbers are to have bootstrap intervals.
     """
-    corrected = corrected_means(corrections)
+    corrected = corrected_means(corrections) if corrections else {}
     uncorrected = (line for line in summary if line.scorer not in corrected)
     intervals = {line.scorer: line.interval if seed is None else line.bootstrap(seed) for line in uncorrected}
     raw = {line.scorer: Estimate.of(line.value, intervals.get(line.scorer)) for line in summary}
@@ -77,8 +79,8 @@ def show_summary(
     if imported := summary.imported:
         with recorded_text(console):
             console.print(escaped_text(imported))
-    if prices := summary.prices:
-        console.print(escaped_text(prices))
+    if summary.used_judge and summary.prices:
+        console.print(escaped_text(summary.prices))
     for note in _unusual(intervals):
         console.print(escaped_text(note))
     for line in summary:
@@ -86,8 +88,12 @@ def show_summary(
             console.print(hanging_indent(f"{line.scorer}: ! ", low_coverage[line.scorer]), style="yellow")
         if line.scorer in corrections:
             console.print(hanging_indent(f"{line.scorer}: ", describe_correction(corrections[line.scorer])))
-        for note in (*line.notes(), *_trials(line, "raw " if line.scorer in corrected else "")):
+        for note in line.notes():
             console.print(hanging_indent(f"{line.scorer}: ", note))
+        if line.trials:
+            console.print(
+                hanging_indent(f"{line.scorer}: ", _trials(line.trials, "raw " if line.scorer in corrected else ""))
+            )
         if (overall := line.overall) and overall.table:
             with recorded_text(console):
                 console.print(WithoutTrailingBlanks(Padding(_counts(overall.table), (0, 0, 0, 2))))
@@ -98,7 +104,7 @@ def show_summary(
         with recorded_text(console):
             for times, reason in line.unscored_reasons():
                 console.print(hanging_indent(f"{line.scorer}: {times}: ", reason))
-        if len(line.judges) > 1:
+        if line.answers and len(line.judges) > 1:
             console.print(escaped_text(f"{line.scorer}: more than one judge answered: {format_counts(line.judges)}"))
     with recorded_text(console):
         _show_slices(summary, corrected, console)
@@ -161,18 +167,17 @@ def _unusual(intervals: "Mapping[str, Interval | None]") -> Iterator[str]:
             yield f"{of}95 % interval by {method}"
 
 
-def _trials(line: ScorerSummary, raw: str) -> Iterator[str]:
-    """Yield the results of repeated trials, if there are any; ``raw`` is put before numbers that are not corrected."""
-    if trials := line.trials:
-        both = (
-            ("pass^k", [trial.pass_hat_k.value for trial in trials]),
-            ("pass@k", [trial.pass_at_k.value for trial in trials]),
-        )
-        figures = "; ".join(f"{name} {', '.join(map(format_number, values))}" for name, values in both)
-        enough = ", ".join(f"{trial.pass_hat_k.tasks:,}" for trial in trials)
-        over = f"; over the {enough} tasks with k scored trials" if trials[-1].pass_hat_k.excluded_tasks else ""
-        tasks = trials[0].pass_hat_k.tasks + trials[0].pass_hat_k.excluded_tasks
-        yield f"{tasks:,} tasks, k = 1 to {trials[-1].k} trials of each: {raw}{figures}{over}"
+def _trials(trials: Sequence[Trials], raw: str) -> str:
+    """Return the results of repeated trials as text; ``raw`` is put before numbers that are not corrected."""
+    both = (
+        ("pass^k", [trial.pass_hat_k.value for trial in trials]),
+        ("pass@k", [trial.pass_at_k.value for trial in trials]),
+    )
+    figures = "; ".join(f"{name} {', '.join(map(format_number, values))}" for name, values in both)
+    enough = ", ".join(f"{trial.pass_hat_k.tasks:,}" for trial in trials)
+    over = f"; over the {enough} tasks with k scored trials" if trials[-1].pass_hat_k.excluded_tasks else ""
+    tasks = trials[0].pass_hat_k.tasks + trials[0].pass_hat_k.excluded_tasks
+    return f"{tasks:,} tasks, k = 1 to {trials[-1].k} trials of each: {raw}{figures}{over}"
 
 
 def _show_slices(summary: Summary, corrected: Collection[str], console: Console) -> None:

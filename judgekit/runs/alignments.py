@@ -125,8 +125,8 @@ def read_alignments(folder: Path) -> Sequence[AlignmentRecord]:
     Raises:
         StoreError: One of them cannot be read.
     """
-    found = [_read(path) for path in sorted(folder.glob("alignment-*.json")) if _FILE.fullmatch(path.name)]
-    return sorted(found, key=lambda one: one.made_at)
+    records = [_read(path) for path in sorted(folder.glob("alignment-*.json")) if _FILE.fullmatch(path.name)]
+    return sorted(records, key=lambda record: record.made_at)
 
 
 def ancestry(alignment: str, folder: Path) -> Sequence[AlignmentRecord]:
@@ -135,21 +135,23 @@ def ancestry(alignment: str, folder: Path) -> Sequence[AlignmentRecord]:
     Raises:
         StoreError: One of them is not there, or cannot be read.
     """
-    found: list[AlignmentRecord] = []
+    records: list[AlignmentRecord] = []
     wanted: str | None = alignment
-    while wanted is not None and wanted not in {one.id for one in found}:
+    while wanted is not None and wanted not in {record.id for record in records}:
         if not re.fullmatch("[0-9a-f]{12}", wanted):
             raise StoreError(f"expected the id of an alignment, 12 hexadecimal digits, found {wanted!r}")
-        found.append(_read(_path(folder, wanted)))
-        wanted = found[-1].parent
-    return found
+        records.append(_read(_path(folder, wanted)))
+        wanted = records[-1].parent
+    return records
 
 
 def earlier_looks(records: Iterable[AlignmentRecord], scorer: str, test: Collection[str]) -> int:
     """Return how many alignments of a question tested by at least half of these recordings."""
     return sum(
-        one.p is not None and one.scorer == scorer and len({*test}.intersection(one.tested_keys)) >= _HALF * len(test)
-        for one in records
+        record.p is not None
+        and record.scorer == scorer
+        and len({*test}.intersection(record.tested_keys)) >= _HALF * len(test)
+        for record in records
     )
 
 

@@ -37,11 +37,11 @@ class AnswerCounts(Counter[tuple[str, str | None, str | None]]):
         """The reported system fingerprints by judge."""
         return self._by_judge(2)
 
-    def _by_judge(self, place: Literal[1, 2]) -> Mapping[str, ReportedNames]:
-        found: dict[str, ReportedNames] = {}
+    def _by_judge(self, part: Literal[1, 2]) -> Mapping[str, ReportedNames]:
+        names: dict[str, ReportedNames] = {}
         for answer, times in self.items():
-            found.setdefault(answer[0], Counter())[answer[place]] += times
-        return found
+            names.setdefault(answer[0], Counter())[answer[part]] += times
+        return names
 
     def notes(self) -> Iterator[str]:
         """Yield a line for each judge that answered as several models, or as one with several system fingerprints."""

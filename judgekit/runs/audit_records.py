@@ -261,21 +261,27 @@ def audit_status(judged: AuditSubject, folder: Path) -> AuditStatus:
         return AuditStatus(void_reason=unreadable[0])
     if not audit_records:
         return AuditStatus()
-    same = [one for one in audit_records if one.fingerprint == scorer.signature]
+    same = [record for record in audit_records if record.fingerprint == scorer.signature]
     if not same:
-        last = max(audit_records, key=lambda one: one.audited_at)
+        last = max(audit_records, key=lambda record: record.audited_at)
         changed = join_limited(identity_differences(last.identity, scorer.identity), _DIFFERENCES_SHOWN)
         return _void(last, changed or "the scorer is not the same")
-    unchanged = [one for one in same if not new_models(one.models, judged.models)]
+    unchanged = [record for record in same if not new_models(record.models, judged.models)]
     if not unchanged:
-        last = max(same, key=lambda one: one.audited_at)
+        last = max(same, key=lambda record: record.audited_at)
         return _void(last, new_models(last.models, judged.models))
-    found = [
-        (one, () if judged.is_audited_by(one) else transfer_obstacles(judged.population(), one.population))
-        for one in unchanged
+    candidates = [
+        (record, () if judged.is_audited_by(record) else transfer_obstacles(judged.population(), record.population))
+        for record in unchanged
     ]
     best, apart = max(
-        found, key=lambda one: (judged.is_audited_by(one[0]), not one[1], one[0].sample_count, one[0].audited_at)
+        candidates,
+        key=lambda record: (
+            judged.is_audited_by(record[0]),
+            not record[1],
+            record[0].sample_count,
+            record[0].audited_at,
+        ),
     )
     doubt = f", which may differ from this one ({join_limited(apart)})" if apart else ""
     where = "" if judged.is_audited_by(best) else f" on run {best.run}{doubt}"
@@ -288,14 +294,14 @@ def _void(audit_record: AuditRecord, reason: str) -> AuditStatus:
 
 def new_models(audited: Mapping[str, Collection[str]], current: Mapping[str, Mapping[str | None, int]]) -> str:
     """Return which models answered in a run but not in the audit, which voids the audit record; empty if none."""
-    found: list[str] = []
+    reasons: list[str] = []
     for judge, models in current.items():
         before = audited.get(judge)
         if before is None:
-            found.append(f"{judge} answered here but not in the audit")
+            reasons.append(f"{judge} answered here but not in the audit")
         elif before and (others := reported_names(models).difference(before)):
-            found.append(f"{judge} answered as {_names(before)} in the audit and as {_names(others)} here")
-    return join_limited(found, _DIFFERENCES_SHOWN)
+            reasons.append(f"{judge} answered as {_names(before)} in the audit and as {_names(others)} here")
+    return join_limited(reasons, _DIFFERENCES_SHOWN)
 
 
 def _notes(audit_record: AuditRecord, judged: AuditSubject) -> Iterator[str]:
@@ -313,22 +319,22 @@ def _notes(audit_record: AuditRecord, judged: AuditSubject) -> Iterator[str]:
 
 
 def _names(models: Iterable[str]) -> str:
-    return join_limited((short_repr(one) for one in sorted(models)), _DIFFERENCES_SHOWN, ", ")
+    return join_limited((short_repr(model) for model in sorted(models)), _DIFFERENCES_SHOWN, ", ")
 
 
 def read_audit_records(scorer: str, folder: Path) -> tuple[Sequence[AuditRecord], Sequence[str]]:
     """Return all audit records for a scorer's name, also of other judges and prompts, and errors for unreadable ones."""
     named = re.compile(re.escape(_file_name_letters(scorer)) + r"-[0-9a-f]{16}-[0-9a-f]{8}\.json")
-    found: list[AuditRecord] = []
+    records: list[AuditRecord] = []
     unreadable: list[str] = []
     for path in sorted(folder.glob("*.json")):
         if named.fullmatch(path.name):
             try:
-                found.append(_read(path))
+                records.append(_read(path))
             except StoreError as error:
                 unreadable.append(str(error))
     # Different scorer names may share a file name.
-    return [one for one in found if one.scorer == scorer], unreadable
+    return [record for record in records if record.scorer == scorer], unreadable
 
 
 def audit_record_path(audit_record: AuditRecord, folder: Path) -> Path:
@@ -345,9 +351,9 @@ def _read(path: Path) -> AuditRecord:
     try:
         audit_record = AuditRecord.model_validate_json(path.read_bytes())
     except ValidationError as error:
-        for one in error.errors():
-            if one["loc"] == ("schema_version",) and str(one["input"]).isdecimal():
-                is_newer = int(str(one["input"])) > _SCHEMA
+        for problem in error.errors():
+            if problem["loc"] == ("schema_version",) and str(problem["input"]).isdecimal():
+                is_newer = int(str(problem["input"])) > _SCHEMA
                 age = "a newer judgekit: update judgekit, or" if is_newer else "an older judgekit;"
                 raise StoreError(f"{path}: written by {age} {_ADVICE}") from error
         raise StoreError(f"{path}: not a valid audit record: {validation_message(error)}; {_ADVICE}") from error

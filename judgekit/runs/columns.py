@@ -38,11 +38,11 @@ def row_columns(rows: Iterable[Row]) -> Sequence[RowColumn]:
 
 def column_cells(columns: Sequence[RowColumn], rows: Iterable[Row]) -> Sequence[Sequence[CellValue]]:
     """Return the cells of each column, without keeping the rows."""
-    found: list[list[CellValue]] = [[] for _ in columns]
+    columns_cells: list[list[CellValue]] = [[] for _ in columns]
     for row in rows:
-        for cells, column in zip(found, columns, strict=True):
+        for cells, column in zip(columns_cells, columns, strict=True):
             cells.append(column.get_cell(row))
-    return found
+    return columns_cells
 
 
 def columns_with_cells(rows: Iterable[Row]) -> Sequence[tuple[RowColumn, Sequence[CellValue]]]:
@@ -69,10 +69,10 @@ def _kind(value: LabelValue) -> ColumnKind:
     return "number" if isinstance(value, float) else "text"
 
 
-def _common(one: ColumnKind | None, other: ColumnKind) -> ColumnKind:
-    if one in (None, other):
-        return other
-    return "number" if {one, other} == {"integer", "number"} else "text"
+def _common(first: ColumnKind | None, second: ColumnKind) -> ColumnKind:
+    if first in (None, second):
+        return second
+    return "number" if {first, second} == {"integer", "number"} else "text"
 
 
 def _label(name: str, kind: ColumnKind, row: Row) -> CellValue:

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from math import inf
 from threading import Timer
@@ -16,46 +16,34 @@ _SILENT = 1.0  # seconds
 _NOTICE = "counting the samples that the run did not reach; press Ctrl-C to skip this\n"
 
 
-class TaskSource(Iterator[Task]):
-    """Tasks that are taken one by one. When a run stops, the remaining ones can be counted.
-
-    Attributes:
-        has_failed: Whether an error was raised in place of a task; a generator ends there.
-    """
-
-    def __init__(self, tasks: Iterable[Task]) -> None:
-        self._tasks = iter(tasks)
-        self.has_failed = False
-
-    def __next__(self) -> Task:
-        try:
-            return next(self._tasks)
-        except BaseException as error:
-            self.has_failed = self.has_failed or not isinstance(error, StopIteration)
-            raise
-
-
-def count_samples(store: RunStore, run: int, remaining: TaskSource, *, seconds: float = inf) -> SampleCount:
+def count_samples(
+    store: RunStore, run: int, remaining: Iterator[Task], is_complete: Callable[[], bool], *, seconds: float = inf
+) -> SampleCount:
     """Return the number of samples in a run: those in its file, and the remaining ones, which are not kept.
 
-    Ctrl-C, an error or the end of ``seconds`` ends the counting. The count is a lower bound then.
+    Ctrl-C, an error or the end of ``seconds`` ends the counting. The count is a lower bound then. So it is unless
+    ``is_complete`` says at its end that all samples were read.
     """
     count = SampleCount()
     with suppress(KeyboardInterrupt):
-        for count in _counts(store, run, remaining, seconds):  # noqa: B007 - the last one is returned
+        for count in _counts(store, run, remaining, is_complete, seconds):  # noqa: B007 - the last one is returned
             pass
     return count
 
 
-async def acount_samples(store: RunStore, run: int, remaining: TaskSource, *, seconds: float = inf) -> SampleCount:
+async def acount_samples(
+    store: RunStore, run: int, remaining: Iterator[Task], is_complete: Callable[[], bool], *, seconds: float = inf
+) -> SampleCount:
     """Count samples like `count_samples`, without blocking the event loop."""
     count = SampleCount()
-    for count in _counts(store, run, remaining, seconds):  # noqa: B007 - the last one is returned
+    for count in _counts(store, run, remaining, is_complete, seconds):  # noqa: B007 - the last one is returned
         await asyncio.sleep(0)
     return count
 
 
-def _counts(store: RunStore, run: int, remaining: TaskSource, seconds: float) -> Generator[SampleCount]:
+def _counts(
+    store: RunStore, run: int, remaining: Iterator[Task], is_complete: Callable[[], bool], seconds: float
+) -> Generator[SampleCount]:
     """Yield the count after each sample; the last count is exact if all samples were reached."""
     samples, end = store.counts(run).samples, time.monotonic() + seconds
     yield SampleCount(samples)
@@ -72,5 +60,5 @@ def _counts(store: RunStore, run: int, remaining: TaskSource, seconds: float) ->
         return
     finally:
         notice.cancel()
-    if not remaining.has_failed:
+    if is_complete():
         yield SampleCount(samples, "exactly")

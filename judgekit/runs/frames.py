@@ -59,4 +59,6 @@ def to_polars(rows: Iterable[Row]) -> "pl.DataFrame":
         "integer": pl.Int64(),
         "number": pl.Float64(),
     }
-    return pl.DataFrame([pl.Series(one.name, cells, dtype=types[one.kind]) for one, cells in columns_with_cells(rows)])
+    return pl.DataFrame(
+        [pl.Series(column.name, cells, dtype=types[column.kind]) for column, cells in columns_with_cells(rows)]
+    )

@@ -9,8 +9,8 @@ from judgekit.traces.trace import Trace
 
 def hash_media(sample: Sample) -> Sample:
     """Return the sample with the hash of each image and other medium in place of its data."""
-    held = {"trace": sample.trace, "baseline": sample.baseline}
-    hashed = {name: _trace(one) for name, one in held.items() if one is not None and find_media(one)}
+    traces = {"trace": sample.trace, "baseline": sample.baseline}
+    hashed = {name: _trace(trace) for name, trace in traces.items() if trace is not None and find_media(trace)}
     return sample.model_copy(update=hashed) if hashed else sample
 
 
@@ -33,5 +33,5 @@ def _part(part: Part) -> Part:
 
 def lacks_media(sample: Sample) -> bool:
     """Return whether a sample that a run stored had data of media, of which only hashes are left."""
-    traces = [one for one in (sample.trace, sample.baseline) if one is not None]
+    traces = [trace for trace in (sample.trace, sample.baseline) if trace is not None]
     return any(part.sha256 for trace in traces for part in find_media(trace))

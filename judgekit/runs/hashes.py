@@ -47,14 +47,14 @@ class SampleHashes(NamedTuple):
             references = text_hash(canonical_json([sample.id, _references(sample)]))
             if not keeps_text:
                 return cls(references)
-            said = next((message.text for message in sample.trace.messages if message.role == "user"), "")
+            question = next((message.text for message in sample.trace.messages if message.role == "user"), "")
             fields = {name: value for name, value in sample.fields.items() if name not in _PRODUCED}
             rest = (
                 text_hash(canonical_json([_texts(sample.documents), fields]))
                 if fields or sample.documents is not None
                 else _NOTHING
             )
-            return cls(references, rest, text_hash(said))
+            return cls(references, rest, text_hash(question))
         except (TypeError, ValueError):  # a Python object, or a number too long to be written
             return cls()
 
@@ -65,8 +65,11 @@ def recording_key(sample: Sample) -> str:
     It covers the messages with their tool calls, those of sub-agents, and the baseline of a pair; no references, and no
     metadata.
     """
-    said: JsonValue = [_conversation(sample.trace), None if sample.baseline is None else _conversation(sample.baseline)]
-    return _key(canonical_json(said))
+    conversations: JsonValue = [
+        _conversation(sample.trace),
+        None if sample.baseline is None else _conversation(sample.baseline),
+    ]
+    return _key(canonical_json(conversations))
 
 
 def group_key(group: str) -> str:
@@ -83,7 +86,7 @@ def _references(sample: Sample) -> JsonValue:
     return _without_none(
         reference=sample.reference,
         references=_texts(sample.references),
-        reference_tool_calls=None if calls is None else [_call(one) for one in calls],
+        reference_tool_calls=None if calls is None else [_call(call) for call in calls],
         reference_topics=_texts(sample.reference_topics),
         label=sample.label,
         relevance=None if ranking is None else {**ranking.relevance},
@@ -94,10 +97,10 @@ def _references(sample: Sample) -> JsonValue:
     )
 
 
-def _call(one: ExpectedCall) -> JsonValue:
-    compared = _texts(one.compare_args)
-    known = _without_none(compare_args=compared, requestor=one.requestor, turn=one.turn, agent=one.agent)
-    return {"name": one.name, "args": one.args, **known}
+def _call(call: ExpectedCall) -> JsonValue:
+    compared = _texts(call.compare_args)
+    fields = _without_none(compare_args=compared, requestor=call.requestor, turn=call.turn, agent=call.agent)
+    return {"name": call.name, "args": call.args, **fields}
 
 
 def _without_none(**values: JsonValue) -> JsonObject:

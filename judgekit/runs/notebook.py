@@ -15,11 +15,11 @@ def summary_html(summary: Summary, notes: Iterable[str] = ()) -> str:
     columns = summary_columns(summary)
     rows = column_rows(columns)[:_SCORERS]
     more = [f"and {len(lines) - _SCORERS:,} more scorers"] if len(lines) > _SCORERS else []
-    told = [
-        f"{known.scorer}: {one}"
-        for known in lines[:_SCORERS]
-        for one in (*known.notes(), *map(": ".join, known.unscored_reasons()))
+    line_notes = [
+        f"{line.scorer}: {note}"
+        for line in lines[:_SCORERS]
+        for note in (*line.notes(), *map(": ".join, line.unscored_reasons()))
     ]
     return fragment(
-        html_number_table(rows, [column.name for column in columns]), *map(text_block, (*more, *notes, *told))
+        html_number_table(rows, [column.name for column in columns]), *map(text_block, (*more, *line_notes, *notes))
     )

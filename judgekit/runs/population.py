@@ -42,10 +42,10 @@ class Population(FrozenModel):
 
 def first_of_groups(rows: Sequence[Row]) -> Sequence[Row]:
     """Return the first row of each group. The samples of a group, such as trials of one task, resemble each other."""
-    found: dict[str | int, Row] = {}
+    rows_by_group: dict[str | int, Row] = {}
     for row in rows:
-        found.setdefault(row.index if row.group is None else row.group, row)
-    return list(found.values())
+        rows_by_group.setdefault(row.index if row.group is None else row.group, row)
+    return list(rows_by_group.values())
 
 
 def describe_population(rows: Sequence[Row], usages: Mapping[int, ConversationUsage]) -> Population:
@@ -91,7 +91,7 @@ def population_differences(
     from judgekit.stats.comparison import holm  # noqa: PLC0415 - numpy takes a while
     from judgekit.stats.homogeneity import homogeneity, kolmogorov_smirnov  # noqa: PLC0415
 
-    found: list[tuple[str, float | None]] = [
+    differences: list[tuple[str, float | None]] = [
         (
             f"{name} (median {median(one.features[name]):.3g} and {median(other.features[name]):.3g})",
             kolmogorov_smirnov(one.features[name], other.features[name]),
@@ -104,11 +104,13 @@ def population_differences(
         "agents": (one.agents, other.agents),
         **({"verdicts": verdicts} if verdicts else {}),
     }
-    found += [(_largest_difference(name, *pair), homogeneity(*pair)) for name, pair in kinds.items() if all(pair)]
-    if all(p is None for _, p in found):
+    differences += [(_largest_difference(name, *pair), homogeneity(*pair)) for name, pair in kinds.items() if all(pair)]
+    if all(p is None for _, p in differences):
         return None
-    adjusted = holm([p for _, p in found])
-    return [said for (said, _), p in zip(found, adjusted, strict=True) if p is not None and p < _ALPHA]
+    adjusted = holm([p for _, p in differences])
+    return [
+        difference for (difference, _), p in zip(differences, adjusted, strict=True) if p is not None and p < _ALPHA
+    ]
 
 
 def transfer_obstacles(target: Population, audited: Population) -> Sequence[str]:
@@ -118,16 +120,16 @@ def transfer_obstacles(target: Population, audited: Population) -> Sequence[str]
     audited ones. In addition, the samples must not differ by more than chance would explain.
     """
     unknown: dict[str, list[str]] = {}
-    for where, one in (("here", target), ("there", audited)):
-        if why := _unknown_agents(one):
+    for where, population in (("here", target), ("there", audited)):
+        if why := _unknown_agents(population):
             unknown.setdefault(why, []).append(where)
-    found = [f"{why} {' or '.join(places)}" for why, places in unknown.items()]
+    differences = [f"{why} {' or '.join(places)}" for why, places in unknown.items()]
     if not unknown and (others := target.agents.keys() - audited.agents.keys()):
-        names = (join_limited(map(short_repr, sorted(one)), _NAMED, ", ") for one in (others, audited.agents))
-        found.append("different agents: {} here, {} there".format(*names))
-    if found:  # once is enough
+        names = (join_limited(map(short_repr, sorted(agents)), _NAMED, ", ") for agents in (others, audited.agents))
+        differences.append("different agents: {} here, {} there".format(*names))
+    if differences:  # once is enough
         target = target.model_copy(update={"agents": {}})
-    return [*found, *(population_differences(target, audited) or ())]
+    return [*differences, *(population_differences(target, audited) or ())]
 
 
 def _unknown_agents(population: Population) -> str:
@@ -142,7 +144,7 @@ def _unknown_agents(population: Population) -> str:
 def _largest_difference(name: str, a: Mapping[str, int], b: Mapping[str, int]) -> str:
     """Return a description of the kind whose shares differ most."""
     shares = {kind: (a.get(kind, 0) / sum(a.values()), b.get(kind, 0) / sum(b.values())) for kind in {*a, *b}}
-    kind, (here, there) = max(sorted(shares.items()), key=lambda one: abs(one[1][0] - one[1][1]))
+    kind, (here, there) = max(sorted(shares.items()), key=lambda share: abs(share[1][0] - share[1][1]))
     return f"{name} ({short_repr(kind)} {here * 100:.3g}% and {there * 100:.3g}%)"
 
 
@@ -150,4 +152,4 @@ def _spaced(values: Sequence[float]) -> Sequence[float]:
     """Return at most 200 of the sorted values, evenly spaced, including the first and the last."""
     if len(values) <= _KEPT:
         return values
-    return [values[place * (len(values) - 1) // (_KEPT - 1)] for place in range(_KEPT)]
+    return [values[index * (len(values) - 1) // (_KEPT - 1)] for index in range(_KEPT)]

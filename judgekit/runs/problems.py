@@ -18,10 +18,15 @@ class ReadingProblems(list[TraceError]):
         """The problems that concern single records."""
         return [problem for problem in self if problem.index is not None]
 
+    def deduplicate(self) -> None:
+        """Drop duplicates, and sort the others: whole files first, then records."""
+        problems = {str(problem): problem for problem in self}.values()
+        self[:] = sorted(problems, key=lambda error: (error.index is not None, str(error.path), error.index or 0))
+
     def merge(self, others: "ReadingProblems") -> None:
-        """Add the problems of others that read the same files, and sort all: whole files first, then records."""
-        found = {str(problem): problem for problem in (*self, *others)}
-        self[:] = sorted(found.values(), key=lambda one: (one.index is not None, str(one.path), one.index or 0))
+        """Add the problems of others that read the same files, without duplicates and sorted."""
+        self.extend(others)
+        self.deduplicate()
         self.failed = self.failed or others.failed
 
     def __str__(self) -> str:
@@ -29,9 +34,9 @@ class ReadingProblems(list[TraceError]):
 
     def notes(self, inputs: Iterable[Input]) -> list[str]:
         """Return notes on these problems and on changed files for readers of the run, starting with the records."""
-        notes = unread_notes(len(self.unread_records))
+        notes = unread_notes(len(self.unread_records)) if self else []
         notes += ["files, or columns of them, could not be read"] if self.failed else []
-        return notes + [f"{one.path} changed while it was being read" for one in inputs if one.is_changed]
+        return notes + [f"{file.path} changed while it was being read" for file in inputs if file.is_changed]
 
     def check_any_read(self, scores: int) -> None:
         """Check that something was read, if there was anything to read.

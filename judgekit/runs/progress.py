@@ -138,9 +138,9 @@ def _print_lines(tally: Tally, console: "Console", ended: threading.Event) -> No
 
     def show() -> None:
         now = time.monotonic()
-        _, *told = tally.status(now)
+        _, *texts = tally.status(now)
         took = timedelta(seconds=round(now - started))
-        console.print(f"{', '.join(filter(None, told))} ({took})", soft_wrap=True)
+        console.print(f"{', '.join(filter(None, texts))} ({took})", soft_wrap=True)
 
     while not ended.wait(_SECONDS_BETWEEN_LINES):
         show()
@@ -158,7 +158,7 @@ def _show_in_notebook(tally: Tally, _: "Console", ended: threading.Event) -> Non
 
 
 def _in_notebook(tally: Tally) -> dict[str, str]:
-    share, *told = tally.status(time.monotonic())
-    text = ", ".join(filter(None, told))
+    share, *texts = tally.status(time.monotonic())
+    text = ", ".join(filter(None, texts))
     value = "" if share is None else f' value="{share:.4f}"'
     return {"text/plain": text, "text/html": f"<progress{value}></progress> {escape(text)}"}

@@ -55,10 +55,10 @@ def without_text(details: Mapping[str, JsonValue]) -> JsonObject:
         kept["repeats"] = [repeat_value(repeat) for repeat in repeats]
         kept |= {name: count for name in _COUNTS if isinstance(count := details.get(name), int)}
     if isinstance(votes, dict):
-        kept["votes"] = {str(place): _vote(vote) for place, vote in enumerate(votes.values(), 1)}
+        kept["votes"] = {str(number): _vote(vote) for number, vote in enumerate(votes.values(), 1)}
         kept["unasked"] = [None for _ in unasked] if isinstance(unasked, list) else []
     if isinstance(verdicts := details.get("verdicts"), list):
-        kept["verdicts"] = [_order(one) for one in verdicts]
+        kept["verdicts"] = [_order(verdict) for verdict in verdicts]
         kept["flipped"] = bool(details.get("flipped"))
     if isinstance(doubted := details.get("doubted"), dict):
         first = doubted.get("details")
@@ -67,11 +67,11 @@ def without_text(details: Mapping[str, JsonValue]) -> JsonObject:
 
 
 def _vote(vote: JsonValue) -> JsonObject:
-    told = vote if isinstance(vote, dict) else {}
-    status = told.get("status")
-    return {"status": status if status in STATUSES else None, "value": repeat_value(vote), **without_text(told)}
+    fields = vote if isinstance(vote, dict) else {}
+    status = fields.get("status")
+    return {"status": status if status in STATUSES else None, "value": repeat_value(vote), **without_text(fields)}
 
 
 def _order(verdict: JsonValue) -> JsonObject:
-    told = verdict if isinstance(verdict, dict) else {}
-    return {name: side for name in ("shown_first", "preferred") if (side := told.get(name)) in _SIDES}
+    fields = verdict if isinstance(verdict, dict) else {}
+    return {name: side for name in ("shown_first", "preferred") if (side := fields.get(name)) in _SIDES}

@@ -12,14 +12,13 @@ from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from pydantic_core import from_json
-
 from judgekit.errors import count_text
-from judgekit.runs.counted import CountedRow
-from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, Input, Row, RunRecord, SampleCount, ScorerRecord
+from judgekit.runs.reader import ScoredSample
+from judgekit.runs.rows import DamagedRows, Input, Row, RunRecord, SampleCount, ScorerRecord, ScorerResult
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
-from judgekit.runs.summary import ScorerSummary, Summary
-from judgekit.runs.usage import ConversationUsage, UsageTotals
+from judgekit.runs.summary import Summary
+from judgekit.runs.summary_text import ScorerSummary
+from judgekit.runs.usage import UsageTotals
 from judgekit.score import JudgeExchange, ScoreStatus
 from judgekit.traces.sample import Sample
 
@@ -46,7 +45,6 @@ class _Counts(NamedTuple):
 
     summary: Summary
     usage: UsageTotals
-    histograms: Histograms
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -61,7 +59,6 @@ class Run:
     store: RunStore
     record: RunRecord
     _populations: "dict[str, Population]" = field(default_factory=dict[str, "Population"], init=False)
-    _damaged_scores: set[int] = field(default_factory=set[int], init=False)
 
     @classmethod
     def stored(cls, number: int | None = None, path: Path | str = DEFAULT_RUNS_PATH) -> "Run":
@@ -110,16 +107,18 @@ class Run:
     @cached_property
     def samples(self) -> SampleCount:
         """The number of samples to score, and whether that is exact, an estimate or a minimum."""
-        held = self.store.counts(self.number).samples
-        return SampleCount(max(self.record.samples, held), self.record.count_precision)
+        stored = self.store.counts(self.record.number).samples
+        return SampleCount(max(self.record.samples, stored), self.record.count_precision)
 
     @property
     def summary(self) -> Summary:
-        """The summary of the scores, one line for each scorer."""
-        audited = self.audited
-        for line in self._counts_only:
-            line.audited = audited.get(line.scorer, "")
-        return self._counts_only
+        """The summary of the scores, one line for each scorer, with the current audits of its judge."""
+        return self._counts.summary.with_audits(self.audited) if self.has_judges else self._counts.summary
+
+    @property
+    def has_judges(self) -> bool:
+        """Whether a judge gives the scores of any scorer."""
+        return any(scorer.judged for scorer in self.record.scorers)
 
     @property
     def usage(self) -> UsageTotals:
@@ -129,29 +128,19 @@ class Run:
     @property
     def histograms(self) -> Histograms:
         """For each scorer, the number of values in each tenth of [0, 1]."""
-        return self._counts.histograms
-
-    @property
-    def _counts_only(self) -> Summary:
-        """The summary without the audits of judges, which may change at any time."""
-        return self._counts.summary
+        return {line.scorer: _histogram(line.values) for line in self._counts.summary}
 
     @cached_property
     def _counts(self) -> "_Counts":
-        """The summary, the usage and the histograms, which are counted in one pass."""
-        summary, usages = (
-            Summary({one.name: ScorerSummary(one.name, one.signature) for one in self.scorers}),
-            UsageTotals(),
-        )
-        last = -1
-        for row in self.counted_rows():
-            summary.add(row)
-            if row.index != last and row.usage is not None:
-                usages.add(ConversationUsage(*from_json(row.usage)))
-            last = row.index
-            if row.score.error == DAMAGED_ROW:
-                self._damaged_scores.add(row.index)
-        for scorer, calls in self.store.unscored_calls(self.number):
+        """The summary and the usage, which are counted in one pass."""
+        summary = Summary({scorer.name: ScorerSummary(scorer.name, scorer.signature) for scorer in self.record.scorers})
+        usage = UsageTotals()
+        for sample in self.store.scored_samples(self.record.number):
+            for row in sample.rows:
+                summary.add(row)
+            if sample.usage is not None:
+                usage.add(sample.usage)
+        for scorer, calls in self.store.unscored_calls(self.record.number):
             if calls is None:
                 summary[scorer].add_lost_calls()
             else:
@@ -159,12 +148,21 @@ class Run:
         for line in summary:
             line.missing = self.samples.samples - line.total
             line.qualifier = self.samples.qualifier
-        return _Counts(summary, usages, {line.scorer: _histogram(line.values) for line in summary})
+        return _Counts(summary, usage)
+
+    def results(self) -> Sequence[ScorerResult]:
+        """Return the result of each scorer."""
+        results: list[ScorerResult] = []
+        for line in self._counts.summary:
+            low, high, *_ = line.interval or (None, None)
+            scores = line.counts.total()
+            results.append(ScorerResult(scores, line.counts["failed"], line.counts["scored"], line.value, low, high))
+        return results
 
     @cached_property
     def duplicate_ids(self) -> tuple[str, ...]:
         """The ids that several samples share, so that their rows cannot be told apart by id."""
-        return tuple(self.store.duplicate_ids(self.number))
+        return tuple(self.store.duplicate_ids(self.record.number))
 
     @property
     def audits_folder(self) -> Path | None:
@@ -174,32 +172,32 @@ class Run:
     @property
     def recordings(self) -> str | None:
         """A hash of what the run read; ``None`` for samples from Python, which cannot be identified."""
-        hashes = sorted({one.identity for one in self.inputs})
+        hashes = sorted({file.identity for file in self.inputs})
         return f"sha256:{hashlib.sha256(' '.join(hashes).encode()).hexdigest()[:16]}" if hashes else None
 
     @property
     def audits(self) -> "Mapping[str, AuditStatus]":
         """The audit status of each scorer that asks a judge."""
-        folder = self.audits_folder
-        judged = [one for one in self.scorers if one.judged]
+        judged = [scorer for scorer in self.record.scorers if scorer.judged]
         if not judged:
             return {}
 
         from judgekit.runs.audit_records import AuditStatus, audit_status  # noqa: PLC0415 - only judges are audited
 
+        folder = self.audits_folder
         return {
-            one.name: AuditStatus() if folder is None else audit_status(self.audit_subject(one), folder)
-            for one in judged
+            scorer.name: AuditStatus() if folder is None else audit_status(self.audit_subject(scorer), folder)
+            for scorer in judged
         }
 
     def audit_subject(self, scorer: ScorerRecord) -> "AuditSubject":
         """Return one of the run's judged scorers, to be compared with audit records."""
         from judgekit.runs.audit_records import AuditSubject  # noqa: PLC0415
 
-        line = self._counts_only[scorer.name]
+        line = self._counts.summary[scorer.name]
         return AuditSubject(
             scorer,
-            self.number,
+            self.record.number,
             self.started_at,
             self.recordings,
             line.reported_models,
@@ -212,12 +210,14 @@ class Run:
         if scorer not in self._populations:
             from judgekit.runs.population import describe_population  # noqa: PLC0415
 
-            line, dice = self._counts_only[scorer], random.Random(0)  # noqa: S311 - a draw, not a secret
-            there = line.counts.total()
-            numbers = dice.sample(range(there), _DESCRIBED) if there > _DESCRIBED else None
+            line, draw = self._counts.summary[scorer], random.Random(0)  # noqa: S311 - a draw, not a secret
+            scores = line.counts.total()
+            numbers = draw.sample(range(scores), _DESCRIBED) if scores > _DESCRIBED else None
             rows = list(self.rows(scorer=scorer, statuses=["scored"], numbers=numbers))
-            wanted = {row.index for row in rows}
-            usages = {number: one for number, one in self.store.usage_by_sample(self.number) if number in wanted}
+            described = {row.index for row in rows}
+            usages = {
+                number: usage for number, usage in self.store.usage_by_sample(self.record.number) if number in described
+            }
             count = len(line.values)
             exact = {"samples": count, "mean": fsum(line.values) / count if count else None}
             self._populations[scorer] = describe_population(rows, usages).model_copy(update=exact)
@@ -226,7 +226,7 @@ class Run:
     @property
     def audited(self) -> Mapping[str, str]:
         """The audit status of each judge in words, such as ``audited: kappa .71 [.58, .82], n=120``."""
-        return {scorer: str(found) for scorer, found in self.audits.items()}
+        return {scorer: str(status) for scorer, status in self.audits.items()}
 
     def rows(
         self,
@@ -242,28 +242,11 @@ class Run:
             statuses: Some of ``scored``, ``skipped``, ``failed`` and ``abstained``.
             numbers: Numbers of samples in the run, from 0; see `Row.index`.
         """
-        return self.store.rows(self.number, scorer=scorer, statuses=statuses, numbers=numbers)
+        return self.store.rows(self.record.number, scorer=scorer, statuses=statuses, numbers=numbers)
 
-    def counted_rows(self, numbers: Collection[int] | None = None) -> Iterator[CountedRow]:
-        """Yield the rows in short, in order: all, or those of the samples with these numbers."""
-        return self.store.counted_rows(self.number, numbers)
-
-    def worst_samples(
-        self, limit: int, *, included: Collection[int] = (), left_out: Collection[int] = ()
-    ) -> Sequence[int]:
-        """Return the numbers of the samples that most deserve a look.
-
-        These are the ``included`` ones, then those that failed or abstained, then those with the lowest values.
-
-        Args:
-            limit: The maximum number of samples.
-            included: The numbers of samples to return before others.
-            left_out: The numbers of samples not to return.
-        """
-        _ = self._counts_only  # finds the damaged scores, which have failed
-        return self.store.worst_samples(
-            self.number, limit, included=included, left_out=left_out, damaged=self._damaged_scores
-        )
+    def scored_samples(self) -> Iterator[ScoredSample]:
+        """Yield the samples that have a score, in order, each with its rows."""
+        return self.store.scored_samples(self.record.number)
 
     def lowest(self, scorer: str, limit: int) -> Iterator[Row]:
         """Yield the rows with the lowest values of a scorer, lowest first.
@@ -272,15 +255,15 @@ class Run:
             scorer: The name of the scorer.
             limit: The maximum number of rows.
         """
-        return self.store.lowest(self.number, scorer, limit)
+        return self.store.lowest(self.record.number, scorer, limit)
 
     @cached_property
     def damaged(self) -> DamagedRows:
         """The conversations and judge replies that are left out because the file is damaged; the log names them."""
-        found = self.store.damaged(self.number)
-        if any(found):
-            _log.warning("%s: run %d: %s", self.store.path, self.number, found)
-        return found
+        damaged = self.store.damaged(self.record.number)
+        if any(damaged):
+            _log.warning("%s: run %d: %s", self.store.path, self.record.number, damaged)
+        return damaged
 
     def conversations(self, sample_filter: Callable[[int], bool] = lambda _: True) -> Iterator[tuple[int, Sample]]:
         """Yield the wanted samples with their numbers, in order. A run with ``store_text = false`` has none.
@@ -291,7 +274,9 @@ class Run:
             sample_filter: Whether to yield the sample with a number; by default, all are yielded.
         """
         damaged = self.damaged.conversations
-        return self.store.conversations(self.number, lambda number: number not in damaged and sample_filter(number))
+        return self.store.conversations(
+            self.record.number, lambda number: number not in damaged and sample_filter(number)
+        )
 
     def exchanges(self) -> Iterator[tuple[int, str, int, JudgeExchange]]:
         """Yield the requests to judges with their replies, which are kept if the conversations are.
@@ -299,7 +284,7 @@ class Run:
         Each comes with its sample's number, its scorer, and its position in ``score.calls``. Damaged ones are left out;
         see `damaged`.
         """
-        return self.store.exchanges(self.number, except_scorers=self.damaged.exchanges)
+        return self.store.exchanges(self.record.number, except_scorers=self.damaged.exchanges)
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return the rows as a pandas data frame, with the columns of the CSV. A score without a value is ``NaN``.
@@ -325,10 +310,10 @@ class Run:
         return self.rows()
 
     def __len__(self) -> int:
-        return self.store.count(self.number)
+        return self.store.count(self.record.number)
 
     def __repr__(self) -> str:
-        return f"Run(number={self.number}, rows={len(self)}, stop_reason={self.stop_reason!r})"
+        return f"Run(number={self.record.number}, rows={len(self)}, stop_reason={self.stop_reason!r})"
 
     def _repr_html_(self) -> str:
         from judgekit.runs.notebook import summary_html  # noqa: PLC0415 - seldom needed
@@ -351,7 +336,7 @@ class Run:
 
 
 def _histogram(values: Sequence[float]) -> Sequence[int]:
-    found = [0] * _BINS
+    histogram = [0] * _BINS
     for value in values:
-        found[min(int(value * _BINS), _BINS - 1)] += 1
-    return found
+        histogram[min(int(value * _BINS), _BINS - 1)] += 1
+    return histogram

@@ -78,7 +78,7 @@ class Row(FrozenModel):
     @classmethod
     def of(cls, index: int, sample: Sample, score: Score) -> "Row":
         """Return the row of a sample's score."""
-        known = sample_labels(sample)
+        labels = sample_labels(sample)
         return construct(
             cls,
             {
@@ -88,8 +88,8 @@ class Row(FrozenModel):
                 "trace_id": sample.trace.id,
                 "group": sample.group,
                 "domain": sample.domain,
-                "labels": {name: label.value for name, label in known.items()} if known else {},
-                "label_sources": {name: label.source for name, label in known.items()} if known else {},
+                "labels": {name: label.value for name, label in labels.items()} if labels else {},
+                "label_sources": {name: label.source for name, label in labels.items()} if labels else {},
             },
         )
 
@@ -103,13 +103,13 @@ def sample_labels(sample: Sample) -> dict[str, Label]:
     """Return the labels of a sample by name; see `Row`. The source of its own ``label`` is a benchmark."""
     if sample.label is None and not sample.trace.labels:
         return {}
-    found = {} if sample.label is None else {"label": Label("label", sample.label, source="benchmark")}
+    labels = {} if sample.label is None else {"label": Label("label", sample.label, source="benchmark")}
     disputed: set[str] = set()
-    for label in sorted(sample.trace.labels, key=lambda one: one.source == "judge"):
-        first = found.setdefault(label.name, label)
+    for label in sorted(sample.trace.labels, key=lambda label: label.source == "judge"):
+        first = labels.setdefault(label.name, label)
         if first.value != label.value and (first.source == "judge") == (label.source == "judge"):
             disputed.add(label.name)
-    return {name: label for name, label in found.items() if name not in disputed}
+    return {name: label for name, label in labels.items() if name not in disputed}
 
 
 class Input(FrozenModel):
@@ -140,9 +140,9 @@ class Input(FrozenModel):
             etag, size = path.version or path.current_version()
             return cls(path=path, etag=etag, size=size)
         with path.open("rb") as file:
-            found = os.fstat(file.fileno())
+            status = os.fstat(file.fileno())
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        return cls(path=path_text(path), sha256=sha256, size=found.st_size, modified_at=found.st_mtime)
+        return cls(path=path_text(path), sha256=sha256, size=status.st_size, modified_at=status.st_mtime)
 
     @property
     def identity(self) -> str:
@@ -156,8 +156,8 @@ class Input(FrozenModel):
         try:
             if isinstance(path, Url):
                 return Input.of(path) != self
-            found = path.stat()
-            if (found.st_size, found.st_mtime) == (self.size, self.modified_at):
+            status = path.stat()
+            if (status.st_size, status.st_mtime) == (self.size, self.modified_at):
                 return False
             return Input.of(path).sha256 != self.sha256
         except OSError:
@@ -166,7 +166,7 @@ class Input(FrozenModel):
 
 def changed_paths(before: Iterable[Input], after: Iterable[Input]) -> list[str]:
     """Return the paths of files that changed, appeared or disappeared."""
-    old, new = ({one.path: one.identity for one in inputs} for inputs in (before, after))
+    old, new = ({file.path: file.identity for file in inputs} for inputs in (before, after))
     return sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
 
 
@@ -203,23 +203,25 @@ class ScorerRecord(FrozenModel):
     def of(cls, scorer: Scorer) -> "ScorerRecord":
         """Return the record of a scorer."""
         try:
-            known: JsonValue = signature_data(scorer)
+            identity: JsonValue = signature_data(scorer)
             signed = signature(scorer)
         except ConfigError as error:
-            known, signed = str(error), None
-        asked = scorer_prompts(scorer)
+            identity, signed = str(error), None
+        prompts = scorer_prompts(scorer)
         return cls(
             name=scorer.name,
             signature=signed,
-            identity=known,
-            judged=bool(asked),
-            question=asked[0].description if asked else "",
-            scale=dict(scorer_label_values(scorer) or asked[0].scale) if asked else {},
-            instructions="\n\n".join(dict.fromkeys(one.instructions for one in asked)),
-            inputs=tuple(dict.fromkeys(name for one in asked for name in (*one.inputs, *one.optional))),
-            system="\n\n".join(dict.fromkeys(getattr(one, "system", "") for one in asked)),
+            identity=identity,
+            judged=bool(prompts),
+            question=prompts[0].description if prompts else "",
+            scale=dict(scorer_label_values(scorer) or prompts[0].scale) if prompts else {},
+            instructions="\n\n".join(dict.fromkeys(prompt.instructions for prompt in prompts)),
+            inputs=tuple(dict.fromkeys(name for prompt in prompts for name in (*prompt.inputs, *prompt.optional))),
+            system="\n\n".join(dict.fromkeys(getattr(prompt, "system", "") for prompt in prompts)),
             scope=scorer_scope(scorer),
-            alignments=tuple(dict.fromkeys(found for one in asked if (found := getattr(one, "alignment", "")))),
+            alignments=tuple(
+                dict.fromkeys(alignment for prompt in prompts if (alignment := getattr(prompt, "alignment", "")))
+            ),
         )
 
     @property
@@ -234,20 +236,20 @@ def check_comparable(scorers: Iterable[ScorerRecord]) -> None:
     Raises:
         ConfigError: A scorer has no signature.
     """
-    for one in scorers:
-        if one.signature is None:
-            raise ConfigError(f"shards cannot compare the scorer {one.name}: {one.identity}")
+    for scorer in scorers:
+        if scorer.signature is None:
+            raise ConfigError(f"shards cannot compare the scorer {scorer.name}: {scorer.identity}")
 
 
 def identity_differences(before: JsonValue, after: JsonValue) -> Iterator[str]:
     """Yield how two identities differ: each place with both values, and each pair of long texts only once."""
     texts: set[tuple[str, str]] = set()
-    for where, one, other in _differences(before, after, ""):
-        if isinstance(one, str) and isinstance(other, str) and len(one) > _LONG:
-            if (one, other) in texts:
+    for where, old, new in _differences(before, after, ""):
+        if isinstance(old, str) and isinstance(new, str) and len(old) > _LONG:
+            if (old, new) in texts:
                 continue
-            texts.add((one, other))
-        first, second = map(short_repr, _from_difference(one, other))
+            texts.add((old, new))
+        first, second = map(short_repr, _from_difference(old, new))
         yield f"{where or 'it'} was {first} and is {second}"
 
 
@@ -256,9 +258,9 @@ def _differences(before: JsonValue, after: JsonValue, where: str) -> Iterator[tu
         for name in dict.fromkeys((*before, *after)):
             yield from _differences(before.get(name), after.get(name), f"{where}.{name}".removeprefix("."))
     elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
-        for place, pair in enumerate(zip(before, after, strict=True)):
+        for index, pair in enumerate(zip(before, after, strict=True)):
             # A dataclass is a list of its class, its fields and its prompts, whose values have names of their own.
-            yield from _differences(*pair, where if isinstance(pair[0], dict) else f"{where}[{place}]")
+            yield from _differences(*pair, where if isinstance(pair[0], dict) else f"{where}[{index}]")
     elif before != after:
         yield where, before, after
 
@@ -267,7 +269,7 @@ def _from_difference(before: JsonValue, after: JsonValue) -> tuple[JsonValue, Js
     """Return both values; long texts that begin alike start shortly before their first difference."""
     if not isinstance(before, str) or not isinstance(after, str):
         return before, after
-    differs = (at for at, (one, other) in enumerate(zip(before, after, strict=False)) if one != other)
+    differs = (at for at, (old, new) in enumerate(zip(before, after, strict=False)) if old != new)
     begin = next(differs, min(len(before), len(after))) - _ALIKE_SHOWN
     if begin <= _ALIKE_SHOWN:
         return before, after
@@ -294,10 +296,30 @@ class DamagedRows(NamedTuple):
             ("damaged judge exchange", len(self.exchanges), replies),
         )
         return "; ".join(
-            f"{count_text(count, kind)} left out: {join_limited((f'#{one}' for one in sorted(numbers)), _DAMAGED_SHOWN, ', ')}"
+            f"{count_text(count, kind)} left out: {join_limited((f'#{number}' for number in sorted(numbers)), _DAMAGED_SHOWN, ', ')}"
             for kind, count, numbers in kinds
             if count
         )
+
+
+class ScorerResult(NamedTuple):
+    """The result of a scorer in a finished run.
+
+    Attributes:
+        scores: The number of its scores.
+        failed: The number of these that failed.
+        n: The number of samples that it scored.
+        mean: Its number, usually the mean; ``None`` if it has none.
+        low: The lower bound of the 95 % interval; ``None`` if there is none.
+        high: The upper bound.
+    """
+
+    scores: int
+    failed: int
+    n: int
+    mean: float | None
+    low: float | None
+    high: float | None
 
 
 class RunRecord(FrozenModel):

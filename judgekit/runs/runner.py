@@ -38,15 +38,20 @@ async def score_run(
     scorers: Sequence[Scorer],
     *,
     concurrency: int,
+    should_stop: Callable[[], bool] = lambda: False,
     emit: Callable[[Row], object] | None = None,
     textless: TextRemover | None = None,
     is_new: bool = False,
 ) -> None:
-    """Score tasks, and write their samples and scores into a run that has begun. See `score_tasks`."""
+    """Score tasks, and write their samples and scores into a run that has begun. See `score_tasks`.
+
+    Once work ``should_stop``, no other task is taken.
+    """
     recorder = Recorder(store, record, textless, is_new=is_new)
 
-    def known() -> Iterator[Task]:
-        for task in tasks:
+    def recorded() -> Iterator[Task]:
+        remaining = iter(tasks)
+        while not should_stop() and (task := next(remaining, None)) is not None:
             recorder.add_sample(task.number, task.sample)
             yield task
 
@@ -58,7 +63,12 @@ async def score_run(
     async with recorder.writing():
         with in_run(record.id):
             await score_tasks(
-                known(), scorers, keep, concurrency=concurrency, begin=recorder.add_ledger, rest=recorder.yield_control
+                recorded(),
+                scorers,
+                keep,
+                concurrency=concurrency,
+                begin=recorder.add_ledger,
+                rest=recorder.yield_control,
             )
 
 
@@ -93,10 +103,7 @@ async def score_tasks(
     stopped: dict[str, JudgeError] = {}
     judged = [scorer for scorer in scorers if scorer_prompts(scorer)]
 
-    def until_stopped() -> Iterator[Task]:
-        left = iter(tasks)
-        while len(stopped) < len(scorers) and (task := next(left, None)) is not None:
-            yield task
+    remaining = iter(tasks)
 
     async def score(task: Task, some: Sequence[Scorer]) -> None:
         # Questions about one sample go out one after another, which lets a provider's prefix cache help.
@@ -106,46 +113,39 @@ async def score_tasks(
             try:
                 with ledger() as calls:
                     begin(task.number, scorer.name, calls)
-                    made = await attempt(scorer, task.sample)
+                    score_made = await attempt(scorer, task.sample)
             except STOPS_JUDGE as error:
                 stopped.setdefault(scorer.name, error)
             else:
-                emit(Row.of(task.number, task.sample, made))
+                emit(Row.of(task.number, task.sample, score_made))
 
-    running = until_stopped()
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        rested = loop.time()
+        while len(stopped) < len(scorers) and (task := next(remaining, None)) is not None:
+            asking = [scorer for scorer in task.scorers if scorer in judged] if judged else ()
+            others = [scorer for scorer in task.scorers if scorer not in judged] if judged else task.scorers
+            if asking and others:
+                both = (score(task, asking), score(task, others))
+                for problem in await asyncio.gather(*both, return_exceptions=True):
+                    if problem is not None:
+                        raise problem
+            else:
+                await score(task, asking or others)
+            if loop.time() - rested > _LONGEST_WITHOUT_REST:
+                await rest()  # scorers that never wait would block Ctrl-C
+                rested = loop.time()
+
     try:
         with outage_memory():
             async with asyncio.TaskGroup() as group:
                 for _ in range(concurrency):
-                    group.create_task(_work(running, judged, score, rest))
+                    group.create_task(work())
     except ExceptionGroup as errors:  # a failed score raises nothing, so this concerns the whole run
         error = errors.exceptions[0]
         raise error from error.__cause__
     if reasons := list(stopped.values()):
         raise merge_errors(reasons) from reasons[0]
-
-
-async def _work(
-    tasks: Iterator[Task],
-    judged: Sequence[Scorer],
-    score: Callable[[Task, Sequence[Scorer]], Awaitable[None]],
-    rest: Callable[[], Awaitable[None]],
-) -> None:
-    loop = asyncio.get_running_loop()
-    rested = loop.time()
-    for task in tasks:
-        asking = [scorer for scorer in task.scorers if scorer in judged] if judged else ()
-        others = [scorer for scorer in task.scorers if scorer not in judged] if judged else task.scorers
-        if asking and others:
-            both = (score(task, asking), score(task, others))
-            for problem in await asyncio.gather(*both, return_exceptions=True):
-                if problem is not None:
-                    raise problem
-        else:
-            await score(task, asking or others)
-        if loop.time() - rested > _LONGEST_WITHOUT_REST:
-            await rest()  # scorers that never wait would block Ctrl-C
-            rested = loop.time()
 
 
 def check_scorer_names(names: Sequence[str]) -> None:

@@ -2,11 +2,13 @@
 
 import marshal
 import zlib
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from judgekit.score import ScoreStatus
 
 APPLICATION_ID = int.from_bytes(b"jrun")
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 _LEVEL = 1
 """The level of compression: fast."""
 _EQUAL_ALIKE = 2
@@ -34,6 +36,10 @@ _COLUMNS = {
     "unscored_calls": """
         run INTEGER NOT NULL, id INTEGER NOT NULL, sample INTEGER NOT NULL, scorer INTEGER NOT NULL, calls TEXT NOT NULL
     """,
+    "results": """
+        run INTEGER NOT NULL, scorer INTEGER NOT NULL, scores INTEGER NOT NULL, failed INTEGER NOT NULL,
+        n INTEGER NOT NULL, mean REAL, low REAL, high REAL
+    """,
 }
 KEYS = {
     "samples": "run, number",
@@ -42,13 +48,50 @@ KEYS = {
     "scores": "run, sample, scorer",
     "exchanges": "run, sample, scorer, call",
     "unscored_calls": "run, id",
+    "results": "run, scorer",
 }
-"""The primary keys of the tables that hold the parts of a run."""
-_WITHOUT_ROWID = ("samples", "scores", "unscored_calls")
+"""The primary keys of the tables that hold the parts of runs."""
+_WITHOUT_ROWID = ("samples", "scores", "unscored_calls", "results")
 """Tables with short rows; with long rows, searching for a key would be slow."""
 
-PART_TABLES = tuple(KEYS)
-"""The tables that hold the parts of a run."""
+PART_TABLES = tuple(table for table in KEYS if table != "results")
+"""The tables that hold the parts of a run; its results are computed from them."""
+
+
+class SampleRow(NamedTuple):
+    """A row of the table of samples."""
+
+    run: int
+    number: int
+    id: str
+    trace_id: str | None
+    group: str | None
+    domain: str | None
+    labels: str | None
+    label_sources: str | None
+    usage: str | None
+    references_hash: int | None
+    fields_hash: int | None
+    first_message_hash: int | None
+    checksum: int
+
+
+class ScoreRow(NamedTuple):
+    """A row of the table of scores. ``scorer`` is the index of the scorer in the run."""
+
+    run: int
+    sample: int
+    scorer: int
+    status: ScoreStatus
+    value: float | None
+    confidence: float | None
+    label: str | None
+    error: str | None
+    aggregate: str | None
+    warnings: str | None
+    calls: str | None
+    explanation: str
+    checksum: int
 
 
 def _table(name: str) -> str:
@@ -98,17 +141,6 @@ def checksum(row: Sequence[Any]) -> int:
     return zlib.crc32(marshal.dumps(tuple(row), _EQUAL_ALIKE))
 
 
-def with_checksums(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Return rows with their checksums at the end."""
-    return [(*row, zlib.crc32(marshal.dumps(row, _EQUAL_ALIKE))) for row in rows]
-
-
 def is_intact(row: tuple[Any, ...]) -> bool:
     """Return whether a row, with its checksum in the last place, is what was written."""
-    is_same: bool = checksum(row[:-1]) == row[-1]
-    return is_same
-
-
-def are_intact(rows: Iterable[tuple[Any, ...]]) -> list[bool]:
-    """Return whether each of many rows is what was written."""
-    return [zlib.crc32(marshal.dumps(row[:-1], _EQUAL_ALIKE)) == row[-1] for row in rows]
+    return bool(checksum(row[:-1]) == row[-1])

@@ -1,14 +1,14 @@
 """The SQLite file that holds runs."""
 
 import sqlite3
-from collections.abc import Collection, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Generator, Iterable
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 from judgekit.errors import StoreError
 from judgekit.runs.reader import RunReader
-from judgekit.runs.rows import RunRecord
+from judgekit.runs.rows import RunRecord, ScorerResult
 from judgekit.runs.schema import PART_TABLES, checksum
 
 DEFAULT_RUNS_PATH = Path(".judgekit/runs.sqlite")
@@ -61,32 +61,8 @@ class RunStore(RunReader):
             self._put_record(db, record)
         return record
 
-    @contextmanager
-    def beginning(self, record: RunRecord) -> Generator[RunRecord]:
-        """Begin a run. If an error ends it before anything is scored, the run is deleted."""
-        record = self.begin(record)
-        try:
-            yield record
-        except BaseException:
-            with suppress(StoreError):  # the first error says why there is no run
-                self.discard(record.number)
-            raise
-
-    @contextmanager
-    def resuming(self, previous: RunRecord, record: RunRecord, first_scorer: int = 0) -> Generator[RunRecord]:
-        """Record that a run resumes, perhaps with more scorers.
-
-        If an error ends it before the scorers from the place ``first_scorer`` on produce anything, the record is restored.
-        """
-        record = self.change(record)
-        try:
-            yield record
-        except BaseException:
-            with suppress(StoreError):  # the first error says why the run does not resume
-                self._restore(previous, first_scorer)
-            raise
-
-    def _restore(self, previous: RunRecord, first_scorer: int) -> None:
+    def restore(self, previous: RunRecord, first_scorer: int) -> None:
+        """Restore the record of a run if the scorers from the index ``first_scorer`` on have produced nothing."""
         with self.transaction() as db:
             if self.is_empty(previous.number, first_scorer):
                 added = (previous.number, len(previous.scorers))
@@ -94,29 +70,38 @@ class RunStore(RunReader):
                 self._put_record(db, previous)
 
     def change(self, record: RunRecord) -> RunRecord:
-        """Update the record of a run that ended or resumes, perhaps with more scorers.
+        """Update the record of a run.
 
         Scorers that another program has added to it meanwhile are kept.
 
         Raises:
-            StoreError: They have taken the places of this one's.
+            StoreError: They have taken the indexes of this one's.
         """
         with self.transaction() as db:
-            there = self.record(record.number)
-            pairs = zip(there.scorers, record.scorers, strict=False)
-            if any((one.name, one.signature) != (other.name, other.signature) for one, other in pairs):
+            stored = self.record(record.number)
+            pairs = zip(stored.scorers, record.scorers, strict=False)
+            if any((old.name, old.signature) != (new.name, new.signature) for old, new in pairs):
                 raise StoreError(
                     f"{self.path}: another program has just added scorers to run {record.number}; try again"
                 )
-            if len(there.scorers) > len(record.scorers):
-                record = record.model_copy(update={"scorers": there.scorers, "options": there.options})
+            if len(stored.scorers) > len(record.scorers):
+                record = record.model_copy(update={"scorers": stored.scorers, "options": stored.options})
             self._put_record(db, record)
         return record
 
+    def write_results(self, run: int, results: Iterable[ScorerResult]) -> None:
+        """Write the results of a finished run, which lists of runs read."""
+        rows = [(run, index, *result) for index, result in enumerate(results)]
+        with self.transaction() as db:
+            db.execute("DELETE FROM results WHERE run = ?", (run,))
+            db.executemany(
+                "INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [(*row, checksum(row)) for row in rows]
+            )
+
     @staticmethod
     def _put_record(db: sqlite3.Connection, record: RunRecord) -> None:
-        said = record.model_dump_json(exclude={"number"})
-        values = (said, checksum((record.number, said)), record.number)
+        body = record.model_dump_json(exclude={"number"})
+        values = (body, checksum((record.number, body)), record.number)
         db.execute("UPDATE runs SET record = ?, checksum = ? WHERE number = ?", values)
 
     def discard(self, run: int) -> None:
@@ -149,7 +134,7 @@ class RunStore(RunReader):
     def _delete(db: sqlite3.Connection, runs: Collection[int]) -> None:
         numbers = [(run,) for run in runs]
         db.executemany("DELETE FROM runs WHERE number = ?", numbers)
-        for table in PART_TABLES:
+        for table in (*PART_TABLES, "results"):
             db.executemany(f"DELETE FROM {table} WHERE run = ?", numbers)  # noqa: S608 - our own names
 
 

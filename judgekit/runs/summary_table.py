@@ -1,10 +1,12 @@
 """The columns of a run's summary, shared by everything that shows it, from terminals to HTML pages."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from judgekit.runs.audit_records import Estimate
-from judgekit.runs.summary import UNSCORED_STATUSES, ScorerSummary, Summary
+from judgekit.runs.scorer_counts import UNSCORED_STATUSES
+from judgekit.runs.summary import Summary
+from judgekit.runs.summary_text import ScorerSummary
 
 Subject: TypeAlias = Literal["scores", "judge"]
 
@@ -38,36 +40,41 @@ def summary_columns(
     lines = list(summary)
     own = {line.scorer: Estimate.of(line.value, line.interval) for line in lines} if raw is None else raw
     best = [corrected.get(line.scorer, own[line.scorer]) for line in lines]
-    asked = {line.scorer for line in lines if line.requests + line.cached}
+    judged = {line.scorer for line in lines if line.requests + line.cached}
     kinds = {overall.name for line in lines if (overall := line.overall)}
 
-    def by_line(name: str, cell: Callable[[ScorerSummary], str]) -> SummaryColumn:
-        return SummaryColumn(name, tuple(map(cell, lines)))
-
     def of_judge(name: str, cell: Callable[[ScorerSummary], str]) -> SummaryColumn:
-        return SummaryColumn(name, tuple(cell(line) if line.scorer in asked else "" for line in lines), "judge")
+        return SummaryColumn(name, tuple(cell(line) if line.scorer in judged else "" for line in lines), "judge")
 
-    def columns() -> Iterator[SummaryColumn]:
-        yield SummaryColumn("scorer", tuple(line.scorer for line in lines), is_text=True)
-        yield SummaryColumn("mean" if kinds <= {"mean"} else "score", tuple(format_number(one.value) for one in best))
-        yield SummaryColumn("95 % interval", tuple(format_interval(one) or "-" for one in best))
-        if corrected:
-            yield by_line("raw", lambda line: format_number(line.value) if line.scorer in corrected else "")
-        yield by_line("n", lambda line: f"{line.counts['scored']:,} of {line.qualifier}{line.total:,}")
-        for status in UNSCORED_STATUSES:
-            if status != "abstained" or any(line.counts[status] for line in lines):
-                yield SummaryColumn(status, tuple(f"{line.counts[status]:,}" for line in lines))
-        if any(line.missing for line in lines):
-            yield by_line("missing", lambda line: f"{line.missing:,}")
-        if any(line.audited for line in lines):
-            yield SummaryColumn("audit", tuple(line.audited for line in lines), "judge", is_text=True)
-        if asked:
-            yield of_judge("requests", lambda line: f"{line.requests:,}")
-            yield of_judge("cached", lambda line: f"{line.cached:,}")
-            yield of_judge("tokens", lambda line: "unknown" if line.tokens is None else f"{line.tokens:,}")
-            yield of_judge("cost", lambda line: "unknown" if line.cost_usd is None else f"${line.cost_usd:.4f}")
-
-    return list(columns())
+    columns = [
+        SummaryColumn("scorer", tuple(line.scorer for line in lines), is_text=True),
+        SummaryColumn(
+            "mean" if kinds <= {"mean"} else "score", tuple(format_number(estimate.value) for estimate in best)
+        ),
+        SummaryColumn("95 % interval", tuple(format_interval(estimate) or "-" for estimate in best)),
+    ]
+    if corrected:
+        uncorrected = (format_number(line.value) if line.scorer in corrected else "" for line in lines)
+        columns.append(SummaryColumn("raw", tuple(uncorrected)))
+    covered = (f"{line.counts['scored']:,} of {line.qualifier}{line.total:,}" for line in lines)
+    columns.append(SummaryColumn("n", tuple(covered)))
+    columns += [
+        SummaryColumn(status, tuple(f"{line.counts[status]:,}" for line in lines))
+        for status in UNSCORED_STATUSES
+        if status != "abstained" or any(line.counts[status] for line in lines)
+    ]
+    if any(line.missing for line in lines):
+        columns.append(SummaryColumn("missing", tuple(f"{line.missing:,}" for line in lines)))
+    if any(line.audited for line in lines):
+        columns.append(SummaryColumn("audit", tuple(line.audited for line in lines), "judge", is_text=True))
+    if judged:
+        columns += [
+            of_judge("requests", lambda line: f"{line.requests:,}"),
+            of_judge("cached", lambda line: f"{line.cached:,}"),
+            of_judge("tokens", lambda line: "unknown" if line.tokens is None else f"{line.tokens:,}"),
+            of_judge("cost", lambda line: "unknown" if line.cost_usd is None else f"${line.cost_usd:.4f}"),
+        ]
+    return columns
 
 
 def column_rows(columns: Sequence[SummaryColumn]) -> list[tuple[str, ...]]:

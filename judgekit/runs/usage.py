@@ -1,7 +1,6 @@
 """The usage of the conversations of a run, whatever is scored."""
 
 from array import array
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -73,8 +72,8 @@ def agent_of(sample: Sample) -> str | None:
                 return " ".join(named)[:_NAME_KEPT]
             case _:
                 pass
-    said = {(one.agent, one.model) for one in sample.trace.messages if one.role == "assistant"}
-    names = sorted({" ".join(filter(None, pair)) for pair in said} - {""})
+    agents = {(message.agent, message.model) for message in sample.trace.messages if message.role == "assistant"}
+    names = sorted({" ".join(filter(None, agent)) for agent in agents} - {""})
     return ", ".join(names)[:_NAME_KEPT] or None
 
 
@@ -97,15 +96,10 @@ class UsageTotals:
     tool_errors: int = 0
     with_repeated_calls: int = 0
     with_warnings: int = 0
-    _statistics: Sequence[UsageStatistic] | None = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        """Prepare what the statistics are computed from, which is no field, since stored totals lack it."""
-        self._numbers: dict[str, array[float]] = defaultdict(lambda: array("d"))
+    _numbers: dict[str, "array[float]"] = field(default_factory=dict[str, "array[float]"], repr=False)
 
     def add(self, usage: ConversationUsage) -> None:
         """Count a conversation together with its children."""
-        self._statistics = None
         self.conversations += 1
         self.with_repeated_calls += usage.repeats_calls
         self.with_warnings += usage.has_warnings
@@ -119,22 +113,24 @@ class UsageTotals:
             ("seconds", usage.seconds),
         ):
             if number is not None:
-                self._numbers[name].append(number)
+                self._numbers.setdefault(name, array("d")).append(number)
 
     @property
     def statistics(self) -> Sequence[UsageStatistic]:
         """Each number that is known for at least one conversation."""
-        if self._statistics is None:
-            self._statistics = [
-                UsageStatistic(name, sum(numbers) / len(numbers), quantile(sorted(numbers), 0.5), len(numbers))
-                for name, numbers in self._numbers.items()
-            ]
-        return self._statistics
+        return [
+            UsageStatistic(name, sum(numbers) / len(numbers), quantile(sorted(numbers), 0.5), len(numbers))
+            for name, numbers in self._numbers.items()
+        ]
 
     def __str__(self) -> str:
         if not self.conversations:
             return ""
-        figures = ", ".join(self._statistic_text(figure) for figure in self.statistics)
+        figures = ", ".join(
+            f"{_shown(figure.mean)} ({_shown(figure.median)}) {figure.name}"
+            + ("" if (n := figure.conversation_count) == self.conversations else f" (known for {n:,})")
+            for figure in self.statistics
+        )
         return (
             f"{count_text(self.conversations, 'conversation')}. Per conversation, mean (median): {figures}. "
             f"{'; '.join(self._conduct())}."
@@ -149,10 +145,6 @@ class UsageTotals:
             yield f"{'no' if self.tool_results else 'No'} conversation repeats a call"
         if self.with_warnings:
             yield f"{count_text(self.with_warnings, 'conversation')} read with warnings (see judgekit inspect)"
-
-    def _statistic_text(self, figure: UsageStatistic) -> str:
-        known = "" if figure.conversation_count == self.conversations else f" (known for {figure.conversation_count:,})"
-        return f"{_shown(figure.mean)} ({_shown(figure.median)}) {figure.name}{known}"
 
 
 def _shown(number: float) -> str:

@@ -461,7 +461,7 @@ def test_what_cannot_be_run_says_why(cli, conversations, words, message):
 
 
 @pytest.mark.parametrize(
-    "words", [["run"], ["run", "a", "--limit", "0"], ["run", "a", "--sample", "-1"], ["run", "a", "--shwo", "1"], ["rnu"], ["schema", "samples"], ["run", "a", "b"]]
+    "words", [["run"], ["run", "a", "--limit", "0"], ["run", "a", "--shwo", "1"], ["rnu"], ["schema", "samples"], ["run", "a", "b"]]
 )  # fmt: skip
 def test_a_command_that_is_not_one_is_answered_with_its_usage(cli, words):
     ended = cli(*words)
@@ -860,11 +860,11 @@ def test_an_expensive_dry_run_prints_the_command_that_scores_a_sample(cli):
     )
     ended = cli("run", path, "--dry-run", *GOAL, "-o", "my report.html")
     command = ended.out.splitlines()[-1]
-    assert command == f"judgekit run {path} {' '.join(GOAL)} -o 'my report.html' --sample-share 20%"
+    assert command == f"judgekit run {path} {' '.join(GOAL)} -o 'my report.html' --sample 20%"
     note = " ".join(ended.out.split())
-    assert "over $1,000: --sample-share 20% scores" in note
+    assert "over $1,000: --sample 20% scores" in note
     drawn = re.search(r"scores (\d+) of 60 samples", note)[1]
-    again = cli(*shlex.split(command)[1:], "--dry-run", "--sample-share", "20%")
+    again = cli(*shlex.split(command)[1:], "--dry-run", "--sample", "20%")
     assert again.table[GOAL[1]][0] == drawn
 
 

@@ -13,7 +13,7 @@ from judgekit import Row, Sample, Score, ToolCallF1, run
 from judgekit.errors import StoreError
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
-from judgekit.runs.rows import Input, RunRecord
+from judgekit.runs.rows import Input, RunRecord, ScorerResult
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
 from judgekit.scoring import scorer
 
@@ -58,7 +58,15 @@ def test_each_run_has_a_line_the_newest_last(cli):
     began(stop_reason="the budget is spent", ended_at=BEGAN, options={"file": "-"})
     began(scorers=made.scorers)
     assert lines(cli("runs").out) == [
-        ["1", "2026-03-02 03:30", "says of a.jsonl, b.jsonl, and 1 more", "1 day, 6:00:05", "1,200", "1,200", "0"],
+        [
+            "1",
+            "2026-03-02 03:30",
+            "says 1.00 [.997, 1.00] of a.jsonl, b.jsonl, and 1 more",
+            "1 day, 6:00:05",
+            "1,200",
+            "1,200",
+            "0",
+        ],
         ["2", "2026-03-02 03:30", "stopped: nothing of standard input", "0:00:00", "at least 0", "0", "0"],
         ["3", "2026-03-02 03:30", "running or interrupted: says of samples in Python", "at least 0", "0", "0"],
     ]
@@ -72,6 +80,25 @@ def test_what_could_not_be_read_is_no_run(cli, conversations, content):
     assert cli("run", "other.jsonl", "--scorer", "tool_call_f1").code == 2
     assert RunStore(DEFAULT_RUNS_PATH).numbers() == [1]
     assert Run.stored().number == 1
+
+
+def test_a_finished_run_keeps_a_result_for_each_scorer_until_its_rows_change(cli, conversations, monkeypatch):
+    cli("run", conversations(3), "--scorer", "tool_call_f1")
+    store, line = RunStore(DEFAULT_RUNS_PATH), Run.stored().summary["tool_call_f1"]
+    result = ScorerResult(3, 0, 3, line.value, line.interval.low, line.interval.high)
+    assert store.results(1) == [result]
+    monkeypatch.setattr(RunStore, "counts", lambda *_: pytest.fail("the rows are counted"))
+    assert "tool_call_f1 " in cli("runs").out
+    monkeypatch.undo()
+    with store.transaction() as db:
+        db.execute("UPDATE results SET mean = 0.123")
+    assert store.results(1) == []
+    cli("score", 1, "--scorer", "tool_call_accuracy")
+    assert [one.n for one in store.results(1)] == [3, 3]
+    recorder = Recorder(store, store.record(1))
+    recorder.add_row(Row(index=1, sample_id="s1", score=Score.scored("tool_call_f1", 0)))
+    recorder.flush()
+    assert store.results(1) == []
 
 
 def test_failed_scores_are_counted(cli, conversations):
@@ -147,7 +174,7 @@ def test_what_is_removed_is_gone_for_good_and_the_rest_is_there(cli, ended):
     assert [line[0] for line in lines(cli("runs").out)] == ["1", "3"]
     with closing(sqlite3.connect(DEFAULT_RUNS_PATH)) as db:
         tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE sql LIKE '%run INTEGER%'")]
-        assert len(tables) == 6
+        assert len(tables) == 7
         found = (db.execute(f"SELECT count(*) FROM {name} WHERE run <> 1").fetchone() for name in tables)  # noqa: S608
         assert set(found) == {(0,)}
     db.close()
@@ -223,8 +250,10 @@ def test_a_file_without_runs_says_so(cli):
 
 def test_many_scorers_are_counted_and_not_all_named(cli):
     run([Sample(id="bad")], [scorer(name=f"s{number}")(lambda _: True) for number in range(5)], store=DEFAULT_RUNS_PATH)
-    (line,) = lines(cli("runs").out)
-    assert line[2] == "s0, s1, s2, and 2 more of samples in Python"
+    shown = " ".join(cli("runs").out.split())
+    assert "s0 1.00 [" in shown
+    assert "and 2 more of samples in Python" in shown
+    assert "s3" not in shown
 
 
 def test_a_run_is_written_to_files_and_its_lowest_scores_are_shown(cli):

@@ -111,10 +111,14 @@ def test_what_cannot_be_merged_is_said_and_nothing_is_stored(cli, conversations)
         (("--shard", "", "--run-id", ""), "--run-id '': expected up to 100 letters"),
         (("--shard", "0/3", "--run-id", "x"), "shard '0/3': expected NUMBER/COUNT"),
         (("--shard", "1/3", "--run-id", "x", "--limit", 5), "--limit needs one process that reads everything"),
-        (("--shard", "1/3", "--run-id", "x", "--sample", 5), "--sample needs one process that reads everything"),
-        (("--sample-share", "5%", "--sample", 5), "--sample cannot be combined with --sample-share"),
-        (("--sample-share", "many"), "--sample-share many: expected a share, such as 1% or 0.01"),
-        (("--sample-share", "0%"), "--sample-share 0: expected a share above 0"),
+        (("--shard", "1/3", "--run-id", "x", "--sample", 5), "--sample 5 needs one process that reads everything"),
+        (("--sample", "5%", "--sample", 5), "--sample 5: a number of samples stands alone"),
+        (("--sample", "5%", "--limit", 5), "--limit cannot be combined with a share"),
+        (("--sample", "a=5%"), "--sample: add a share for all other domains, such as --sample 1%"),
+        (("--sample", "0"), "--sample 0: expected at least 1 sample"),
+        (("--sample", "-1"), "--sample -1: expected at least 1 sample"),
+        (("--sample", "many"), "--sample many: expected a number, or a share such as 1% or 0.01"),
+        (("--sample", "0%"), "--sample 0: expected a share above 0"),
     ],
 )
 @pytest.mark.parametrize("mode", [(), ("--dry-run",)], ids=["run", "dry run"])
@@ -138,9 +142,9 @@ def test_what_can_be_read_once_is_not_sharded(cli):
 def test_a_share_is_drawn_alike_in_shards(cli, conversations):
     path = conversations(300)
     for number in range(1, COUNT + 1):
-        cli("run", path, *F1, *shard(number), "--sample-share", "10%")
+        cli("run", path, *F1, *shard(number), "--sample", "10%")
     cli("merge", *STORES)
-    cli("run", path, *F1, "--sample-share", "0.1")
+    cli("run", path, *F1, "--sample", "0.1")
     assert list(Run.stored(1)) == list(Run.stored(2))
     assert 10 < len(Run.stored(1)) < 60
 

@@ -237,7 +237,7 @@ def test_nothing_of_a_conversation_is_in_any_file_or_output(
     assert {row.score.status for row in run} > {"scored", "failed"}
     assert len({row.scorer for row in run if row.score.status == "scored"}) > 40
     assert run.summary["macro"].value is not None
-    assert len({row.hashes for row in run.counted_rows()}) == 6
+    assert len({sample.hashes for sample in run.scored_samples()}) == 6
     assert files_with_secrets() == set()
     assert not any(Secrets.among(one.out + one.err) for one in ended)
 

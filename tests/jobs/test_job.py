@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from judgekit.jobs import job as module
-from judgekit.jobs.job import ScoringJob
+from judgekit.jobs import missing
+from judgekit.jobs.many import job as module
+from judgekit.jobs.many.job import ScoringJob
+from judgekit.jobs.many.workers import BlockClaims
 from judgekit.jobs.options import RunOptions
-from judgekit.jobs.workers import BlockClaims
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.rows import RunRecord, ScorerRecord
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore, now
@@ -99,15 +100,16 @@ OPTIONS: dict[str, Callable[[], RunOptions]] = {
 @pytest.mark.parametrize("make", OPTIONS.values(), ids=OPTIONS)
 def test_shares_are_disjoint_and_together_they_are_all(make, of, monkeypatch):
     """Each of several processes claims the block that nobody has claimed yet; here they take turns."""
-    monkeypatch.setattr(module, "_BLOCK", 3)
+    for holder in (missing, module):
+        monkeypatch.setattr(holder, "BLOCK", 3)
     options, scorer = make(), ToolCallF1()
     store = RunStore(DEFAULT_RUNS_PATH)
     told = options.model_dump(mode="json", by_alias=True)
     record = store.begin(RunRecord(started_at=now(), scorers=[ScorerRecord.of(scorer)], options=told))
     job = ScoringJob(DEFAULT_RUNS_PATH, record, (0,))
 
-    def tasks(problems: ReadingProblems, **claims) -> Iterator[tuple[int, Sample]]:
-        return ((task.number, task.sample) for task in job.tasks(store, [scorer], problems, **claims))
+    def tasks(problems: ReadingProblems, claim=lambda _: True) -> Iterator[tuple[int, Sample]]:
+        return ((task.number, task.sample) for task in job.tasks(store, [scorer], problems, claim))
 
     problems = ReadingProblems()
     everything = list(tasks(problems))

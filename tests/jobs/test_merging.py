@@ -152,7 +152,7 @@ def assert_equal(one: Run, other: Run) -> None:
     assert str(one.usage) == str(other.usage)
     assert (one.samples, one.duplicate_ids, one.recordings) == (other.samples, other.duplicate_ids, other.recordings)
     assert list(one.conversations()) == list(other.conversations())
-    assert list(one.counted_rows()) == list(other.counted_rows())  # with the hashes of samples
+    assert list(one.scored_samples()) == list(other.scored_samples())  # with the hashes of samples
     assert (one.record.notes, one.record.unread_records) == (other.record.notes, other.record.unread_records)
     assert (one.stop_reason, one.record.read_to_end) == (other.stop_reason, other.record.read_to_end)
 
@@ -209,17 +209,17 @@ def test_a_merged_run_is_compared_gated_extended_and_planned_like_any_other():
     assert plan(path, SCORERS).requests == 0
 
 
-def test_the_sample_share_is_the_same_in_shards_and_in_one_process_and_depends_on_the_seed():
+def test_the_sample_is_the_same_in_shards_and_in_one_process_and_depends_on_the_seed():
     path = own(count=200)
-    merged = merge_runs(in_shards(path, 3, sample_share=0.2), store="merged.sqlite")
-    whole = run(path, SCORERS, store="whole.sqlite", sample_share=0.2)
+    merged = merge_runs(in_shards(path, 3, sample=0.2), store="merged.sqlite")
+    whole = run(path, SCORERS, store="whole.sqlite", sample=0.2)
     assert_equal(merged, whole)
     drawn = {row.sample_id for row in whole}
     assert 20 < len(drawn) < 60
     reversed_path = lines("other.jsonl", reversed(Path(path).read_text().splitlines()))
-    assert {row.sample_id for row in run(reversed_path, SCORERS, sample_share=0.2)} == drawn
-    assert drawn < {row.sample_id for row in run(path, SCORERS, sample_share=0.5)}
-    seeded = list(RunOptions(file=path, sample_share=0.2, seed=1).samples(ReadingProblems()))
+    assert {row.sample_id for row in run(reversed_path, SCORERS, sample=0.2)} == drawn
+    assert drawn < {row.sample_id for row in run(path, SCORERS, sample=0.5)}
+    seeded = list(RunOptions(file=path, sample=0.2, seed=1).samples(ReadingProblems()))
     assert {one.id for _, one in seeded} != drawn
 
 
@@ -231,9 +231,10 @@ def test_the_sample_share_is_the_same_in_shards_and_in_one_process_and_depends_o
         ({"shard": "", "run_id": None}, "--shard and --run-id go together"),
         ({"shard": "3/2", "run_id": "x"}, "shard '3/2': expected NUMBER/COUNT"),
         ({"shard": "1/2", "run_id": "a b"}, "--run-id 'a b': expected up to 100 letters"),
-        ({"sample_share": 0}, "--sample-share 0: expected a share above 0"),
-        ({"sample_share": 1.5}, "--sample-share 1.5: expected a share above 0"),
-        ({"sample_share": float("nan")}, "--sample-share nan: expected a share above 0"),
+        ({"sample": 0}, "--sample 0: expected at least 1 sample"),
+        ({"sample": 0.0}, "--sample 0: expected a share above 0"),
+        ({"sample": 1.5}, "--sample 1.5: expected a share above 0"),
+        ({"sample": float("nan")}, "--sample nan: expected a share above 0"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused_before_anything_is_stored(options, found):
@@ -243,7 +244,7 @@ def test_options_that_do_not_go_together_are_refused_before_anything_is_stored(o
     assert not Path("store.sqlite").exists()
 
 
-@pytest.mark.parametrize("options", [{"shard": "1/2", "run_id": "x"}, {"sample_share": 0.5}])
+@pytest.mark.parametrize("options", [{"shard": "1/2", "run_id": "x"}, {"sample": 0.5}])
 def test_samples_of_python_are_neither_sharded_nor_drawn(options):
     with pytest.raises(ConfigError, match="need the path of a file as data"):
         run([sample(1)], SCORERS, store="store.sqlite", **options)
@@ -252,12 +253,10 @@ def test_samples_of_python_are_neither_sharded_nor_drawn(options):
 @pytest.mark.parametrize("whole", [{"limit": 3}, {"sample": 3}])
 def test_what_needs_one_reader_is_refused(whole):
     options = RunOptions(file=own(), shard="1/2", **whole)
-    with pytest.raises(
-        ConfigError, match="needs one process that reads everything; to score a part, use --sample-share"
-    ):
+    with pytest.raises(ConfigError, match="needs one process that reads everything; to score a part, use --sample 1%"):
         options.check_sampling("x")
-    with pytest.raises(ConfigError, match="cannot be combined with --sample-share"):
-        options.model_copy(update={"shard": None, "sample_share": 0.1}).check_sampling(None)
+    with pytest.raises(ConfigError, match="cannot be combined with a share; to score a part, use --sample 1%"):
+        options.model_copy(update={"shard": None, "limit": 3, "sample": 0.1}).check_sampling(None)
 
 
 def test_the_same_command_resumes_its_shard_and_others_are_told_apart():
@@ -267,10 +266,8 @@ def test_the_same_command_resumes_its_shard_and_others_are_told_apart():
     assert (again.number, list(again)) == (1, list(first))
     assert run(path, SCORERS, shard="2/2", run_id="x", store="store.sqlite").number == 2
     assert run(path, SCORERS, shard="1/2", run_id="y", store="store.sqlite").number == 3
-    with pytest.raises(
-        ConfigError, match=r"has shard 1/2 of run x with other options: sample_share was None and is 0\.5"
-    ):
-        run(path, SCORERS, shard="1/2", run_id="x", store="store.sqlite", sample_share=0.5)
+    with pytest.raises(ConfigError, match=r"has shard 1/2 of run x with other options: sample was None and is 0\.5"):
+        run(path, SCORERS, shard="1/2", run_id="x", store="store.sqlite", sample=0.5)
     own(count=61)
     with pytest.raises(ConfigError, match=r"own\.jsonl changed"):
         run(path, SCORERS, shard="1/2", run_id="x", store="store.sqlite")
@@ -344,7 +341,7 @@ def test_other_scorers_options_and_recordings_are_refused():
 
     run(path, SCORERS, shard="1/2", run_id="x", store=shard_store(1))
     other("options.scorers.name was 'exact_match' and is 'rouge'", [*SCORERS[:-1], "rouge:rouge1,as=rouge_1"])
-    other("options.sample_share was None and is 0.9", sample_share=0.9)
+    other("options.sample was None and is 0.9", sample=0.9)
     Path("judgekit.toml").write_text("store_text = false\n")
     other("store_text was True and is False")
     Path("judgekit.toml").unlink()

@@ -160,13 +160,13 @@ def test_where_all_is_cached_or_no_limit_is_set_no_time_is_stated(samples, goal)
 def test_over_1000_dollars_a_plan_suggests_a_sample_of_a_certain_size(samples, limited):
     found = plan(samples(2_100), [PromptScorer(load_prompt("tone"), limited)])
     assert found.cost_usd == pytest.approx(1_050)
-    assert (found.suggestion.shares, found.suggestion.option) == ({"": 0.2}, "--sample-share 20%")
+    assert (found.suggestion.shares, found.suggestion.option) == ({"": 0.2}, "--sample 20%")
     drawn = sum(found.suggestion.selected.values())
     assert found.suggestion.cost_usd == pytest.approx(drawn * 0.5)
     (note,) = [one for one in found.notes() if one.startswith("over")]
     interval = wilson(drawn // 2, drawn)
     assert note == (
-        f"over $1,000: --sample-share 20% scores {drawn} of 2,100 samples, drawn by a hash of their ids, for about "
+        f"over $1,000: --sample 20% scores {drawn} of 2,100 samples, drawn by a hash of their ids, for about "
         f"${drawn / 2:.2f}; shares of passed samples are then known to within "
         f"{100 * (interval.high - interval.low) / 2:.1f} points (95 %)"
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from judgekit import Sample, run, scorer
-from judgekit.cli.options import parse_shares
+from judgekit.cli.options import parse_sample
 from judgekit.errors import ConfigError
 from judgekit.jobs.options import RunOptions
 from judgekit.jobs.suggestion import SampleDraw, SuggestedSample
@@ -43,13 +43,13 @@ def file() -> Callable[[list[Sample]], str]:
     return write
 
 
-@pytest.mark.parametrize("options", [{}, {"seed": 3}, {"sample_share": 0.5}])
+@pytest.mark.parametrize("options", [{}, {"seed": 3}, {"sample": 0.5}])
 def test_the_numbers_by_domain_are_those_that_the_option_draws(file, options):
     path = file([sample(number) for number in range(3_000)])
-    share = options.get("sample_share", 1)
+    share = options.get("sample", 1)
     read = [one for _, one in RunOptions(file=path, **options).samples(ReadingProblems())]
     found = suggested(read, **options)
-    options = {**options, "sample_share": found.shares}
+    options = {**options, "sample": found.shares}
     drawn = Counter(one.domain or "" for _, one in RunOptions(file=path, **options).samples(ReadingProblems()))
     assert (found.selected, sum(found.samples.values())) == (drawn, len(read))
     assert drawn == {name: round(0.25 * total) for name, total in Counter(one.domain or "" for one in read).items()}
@@ -65,7 +65,7 @@ def test_the_options_that_are_printed_draw_the_sample(file):
     read = [one for _, one in RunOptions(file=path).samples(ReadingProblems())]
     found = suggested(read)
     assert found.selected == {"a b": 50, "$(x)": 50}
-    options = RunOptions(file=path, sample_share=parse_shares(shlex.split(found.option)[1::2]))
+    options = RunOptions(file=path, sample=parse_sample(shlex.split(found.option)[1::2]))
     assert Counter(one.domain for _, one in options.samples(ReadingProblems())) == found.selected
 
 
@@ -73,14 +73,14 @@ def test_with_many_domains_samples_are_drawn_from_all_together():
     made = [sample(number).model_copy(update={"domain": f"d{number % 9}"}) for number in range(900)]
     found = suggested(made)
     assert found.shares == {"": 0.2}
-    drawn = [one for one in made if RunOptions(sample_share=0.2).is_drawn(one)]
+    drawn = [one for one in made if RunOptions(sample=0.2).is_drawn(one)]
     assert found.selected == Counter(one.domain for one in drawn)
 
 
 @pytest.mark.parametrize("share", [{"shop": 0.5}, {"shop": 0.5, "": 0}])
 def test_shares_by_domain_need_one_of_all_others(share):
-    with pytest.raises(ConfigError, match="--sample-share"):
-        RunOptions(file="x", sample_share=share).check_sampling(None)
+    with pytest.raises(ConfigError, match="--sample"):
+        RunOptions(file="x", sample=share).check_sampling(None)
 
 
 @pytest.mark.parametrize("size", [1, 4])
@@ -89,7 +89,7 @@ def test_the_interval_is_about_that_of_the_run_whose_samples_of_a_group_are_alik
     made = [sample(number, f"g{number // size}") for number in range(4_000)]
     found = suggested(made)
     path = file([one.model_copy(update={"id": f"{one.id} {number // size}"}) for number, one in enumerate(made)])
-    drawn = run(path, [half], sample_share=found.shares).summary["half"]
+    drawn = run(path, [half], sample=found.shares).summary["half"]
     margin = float(str(found).split(" points if all" if size > 1 else " points (95 %)")[0].rpartition(" ")[2])
     assert 50 * (drawn.interval.high - drawn.interval.low) == pytest.approx(margin, rel=0.1)
 
@@ -102,7 +102,7 @@ def test_of_many_samples_about_10000_are_enough_and_few_are_remembered():
     found = draw.suggest(COST)
     assert found.shares == {"": 0.06}
     assert sum(found.selected.values()) == sum(
-        RunOptions(sample_share=0.06).is_drawn(one.model_copy(update={"id": str(number)})) for number in range(150_000)
+        RunOptions(sample=0.06).is_drawn(one.model_copy(update={"id": str(number)})) for number in range(150_000)
     )
     assert sum(map(len, draw._first.values())) < 20_000
 

@@ -14,13 +14,12 @@ from typing import Any
 import pytest
 
 from judgekit.errors import JudgekitError
-from judgekit.jobs.job import ScoringJob
+from judgekit.jobs.missing import MissingScores
 from judgekit.judges.judge import Judge
 from judgekit.judges.limits.budget import Budget
 from judgekit.judges.limits.rate_limit import requests_in_flight
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.providers.price import Price
-from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord, ScorerRecord
 from judgekit.runs.runner import Task, score_run
@@ -176,8 +175,9 @@ def test_a_run_paid_what_its_judges_server_was_asked_for(server, seed):
         budget = Budget(requests=dice.randrange(8)) if stop == "budget" else Budget()
         made = scorers(random.Random(shape), server.url, budget, 10 if stop == "canceled" else 0.4)  # noqa: S311
         record = store.change(record.model_copy(update={"scorers": tuple(map(ScorerRecord.of, made))}))
-        job = ScoringJob(None, record, range(len(made)), dice.choice([(), ("failed",)]))
-        todo = job.tasks(store, made, ReadingProblems(), given=iter(enumerate(samples)))
+        missing = MissingScores(store, record.number, dict(enumerate(made)), dice.choice([(), ("failed",)]))
+        numbered = [(number, one) for number, one in enumerate(samples) if missing.has_any(number)]
+        todo = (Task(number, one, missing.of(number)) for number, one in numbered)
         work = until(stop, todo, dice.randrange(4))
         asyncio.run(session(store, record, made, work, stop, provider))
         summary = Run(store, record).summary

@@ -17,7 +17,7 @@ from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, RunRecord, ScorerRecord
 from judgekit.runs.store import RunStore, now
-from judgekit.runs.summary import ScorerSummary
+from judgekit.runs.summary_text import ScorerSummary
 from judgekit.score import JudgeCall, Score, record_calls
 from judgekit.scorers.panel import Panel
 from judgekit.scorers.prompted import PromptScorer

@@ -134,7 +134,7 @@ def must_be_right_or_named(known: list[Row], path: Path) -> str:
         except StoreError:
             return "refused"
         assert all(one in list(getattr(Run.stored(1, GOOD), name)()) for one in found)
-    for read in (run.usage, run.duplicate_ids, list(run.counted_rows()), run.audits):
+    for read in (run.usage, run.duplicate_ids, list(run.scored_samples()), run.audits):
         assert read is not None
     return "as it was" if len(intact) == len(known) else "named"
 
@@ -209,7 +209,7 @@ def test_a_damaged_sample_takes_its_scores_with_it(good, change):
     run = changed(f"UPDATE samples SET {change} WHERE run = 1 AND number = 3")
     damaged = [row for row in run if row.score.error == DAMAGED_ROW]
     assert [(row.index, row.sample_id, row.scorer) for row in damaged] == [(3, "#3", "judged"), (3, "#3", "plain")]
-    assert {row.hashes for row in run.counted_rows() if row.index == 3} == {SampleHashes()}
+    assert {sample.hashes for sample in run.scored_samples() if sample.number == 3} == {SampleHashes()}
 
 
 @pytest.mark.parametrize("table", ["scores", "samples"])

@@ -167,7 +167,7 @@ def test_what_is_scored_faster_than_it_is_written_waits():
                 for index in range(20_000):
                     writer.add_row(row(index))
                     if writer._writing is not None and not writer._writing.done():
-                        most = max(most, writer._rows)
+                        most = max(most, writer._waiting.scores)
                     await writer.yield_control()
 
     asyncio.run(work())

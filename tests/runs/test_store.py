@@ -264,7 +264,7 @@ def test_without_text_no_word_of_a_conversation_is_in_the_file(run_of):
     recorder.add_row(Row(index=0, sample_id="a", score=score))
     recorder.flush()
     assert not any(b"SECRET" in file.read_bytes() for file in RUNS.parent.iterdir())
-    assert [row.hashes[1:] for row in store.counted_rows(1)] == [(None, None)]
+    assert [sample.hashes[1:] for sample in store.scored_samples(1)] == [(None, None)]
     (row,) = Run.stored(path=RUNS)
     assert (row.score.value, row.score.label, row.score.details) == (0.5, "tie", {})
     assert list(Run.stored(path=RUNS).conversations()) == list(Run.stored(path=RUNS).exchanges()) == []

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from judgekit.aggregates.total import Total
 from judgekit.runs.rows import Row
-from judgekit.runs.summary import ScorerSummary, Summary
+from judgekit.runs.summary import Summary
+from judgekit.runs.summary_text import ScorerSummary
 from judgekit.score import JudgeCall, Score
 from judgekit.stats.intervals import mean_interval
 from judgekit.traces.message import Usage

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from judgekit import Classification, Run, ToolCallF1, run
 from judgekit.errors import ConfigError
 from judgekit.runs.rows import DAMAGED_ROW, Row
-from judgekit.runs.summary import ScorerSummary, Summary
+from judgekit.runs.summary import Summary
+from judgekit.runs.summary_text import ScorerSummary
 from judgekit.score import JudgeCall, Score
 from judgekit.stats.wilson import Interval
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, Usage

@@ -13,8 +13,7 @@ from multiprocessing.sharedctypes import Synchronized, SynchronizedArray
 from multiprocessing.synchronize import Event
 
 from judgekit.errors import JudgekitError, WorkerError
-from judgekit.jobs.interrupts import take_until
-from judgekit.jobs.job import ScoringJob
+from judgekit.jobs.many.job import ScoringJob
 from judgekit.jobs.options import RunOptions
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.progress import Tally
@@ -59,7 +58,7 @@ class WorkerExecutor:
     claims: BlockClaims
 
     async def execute(self, job: ScoringJob, tally: Tally, should_stop: Callable[[], bool]) -> ReadingProblems:
-        """See `judgekit.jobs.executors.Executor`."""
+        """See `judgekit.jobs.many.scoring.Executor`."""
         workers = _Workers(job, self.worker_count, self.claims)
         tally.worker_counts = workers.counts
         try:
@@ -71,25 +70,25 @@ class WorkerExecutor:
 class _Workers:
     """Worker processes that are under way."""
 
-    def __init__(self, job: ScoringJob, number: int, claims: BlockClaims) -> None:
+    def __init__(self, job: ScoringJob, count: int, claims: BlockClaims) -> None:
         spawn = multiprocessing.get_context("spawn")
         self._stop = spawn.Event()
-        self._counts = spawn.Array("q", 2 * number, lock=False)
+        self._counts = spawn.Array("q", 2 * count, lock=False)
         self._running: dict[Connection, BaseProcess] = {}
         # Ctrl-C reaches all processes, as SIGTERM may. Workers inherit that both are ignored, so this process decides.
         is_main = threading.current_thread() is threading.main_thread()
-        handlers = {one: signal.signal(one, signal.SIG_IGN) for one in _SIGNALS} if is_main else {}
+        handlers = {number: signal.signal(number, signal.SIG_IGN) for number in _SIGNALS} if is_main else {}
         try:
-            for place in range(number):
+            for worker in range(count):
                 ours, theirs = spawn.Pipe(duplex=False)
-                given = (job, claims, place, self._stop, self._counts, theirs)
-                process = spawn.Process(target=_score_blocks, args=given, daemon=True)
+                arguments = (job, claims, worker, self._stop, self._counts, theirs)
+                process = spawn.Process(target=_score_blocks, args=arguments, daemon=True)
                 process.start()
                 theirs.close()
                 self._running[ours] = process
         finally:
-            for one, handler in handlers.items():
-                signal.signal(one, handler)
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
 
     def counts(self) -> tuple[int, int]:
         """Return the numbers of scores that were made so far, and of those that failed."""
@@ -120,15 +119,15 @@ class _Workers:
             for pipe in [pipe for pipe in waiting if pipe.poll()]:
                 waiting.remove(pipe)
                 try:
-                    found = pipe.recv()
+                    outcome = pipe.recv()
                 except EOFError:
                     if should_stop():  # the signal reached the worker as it began
                         continue
-                    found = _death_of(self._running[pipe])
-                if isinstance(found, Exception):
-                    error = error or found
+                    outcome = _death_of(self._running[pipe])
+                if isinstance(outcome, Exception):
+                    error = error or outcome
                 else:
-                    problems.merge(found)
+                    problems.merge(outcome)
             await asyncio.sleep(_POLL)
         if error is not None:
             raise error
@@ -142,27 +141,28 @@ def _death_of(process: BaseProcess) -> WorkerError:
 
 
 def _score_blocks(
-    job: ScoringJob, claims: BlockClaims, place: int, stop: Event, counts: "SynchronizedArray[int]", pipe: Connection
+    job: ScoringJob, claims: BlockClaims, worker: int, stop: Event, counts: "SynchronizedArray[int]", pipe: Connection
 ) -> None:
     """Score blocks in a worker process, and send back the unreadable records, or the error that ended it."""
-    for one in _SIGNALS:
-        signal.signal(one, signal.SIG_IGN)
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     problems = ReadingProblems()
 
     def count(row: Row) -> None:
-        counts[2 * place] += 1
-        counts[2 * place + 1] += row.score.status == "failed"
+        counts[2 * worker] += 1
+        counts[2 * worker + 1] += row.score.status == "failed"
 
     try:
         options, store = RunOptions.from_record(job.record), RunStore(job.path)
         settings = options.load_config()
         specs = [options.scorers[index] for index in job.scorer_indexes]
         scorers = [settings.build(spec) for spec in specs if spec is not None]
-        tasks = take_until(job.tasks(store, scorers, problems, claims.claim), stop.is_set)
+        tasks = job.tasks(store, scorers, problems, claims.claim)
         running = score_run(
             *(store, job.record, tasks, scorers),
             concurrency=1,
+            should_stop=stop.is_set,
             emit=count,
             textless=job.textless,
             is_new=job.is_new,

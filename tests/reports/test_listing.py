@@ -1,4 +1,4 @@
-"""Rows in short, and the samples that most deserve a look, which SQL finds."""
+"""The rows of each sample, and the samples that most deserve a look."""
 
 import sqlite3
 import zlib
@@ -9,6 +9,7 @@ import pytest
 
 from judgekit import HumanMessage, Sample, Score
 from judgekit.errors import StoreError
+from judgekit.reports import listing
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, RunRecord, ScorerRecord
@@ -53,23 +54,15 @@ def run() -> Run:
     return Run.stored(path=FILE)
 
 
-def test_rows_in_short_say_what_the_rows_say(run):
-    found = list(run.counted_rows())
-    assert len(found) == len(run)
-    for short, row in zip(found, run, strict=True):
-        assert (short.index, short.sample_id, short.scorer) == (row.index, row.sample_id, row.scorer)
-        assert (short.group, short.domain, short.labels) == (row.group, row.domain, row.labels)
-        for name in ("status", "value", "label", "error", "aggregate"):
-            assert getattr(short.score, name) == getattr(row.score, name)
-        assert (*short.score.warnings, *short.score.calls) == (*row.score.warnings, *row.score.calls)
-    some = [row for row in found if row.index in {3, 4, 12}]
-    assert [(row.index, row.scorer) for row in run.counted_rows({12, 3, 4})] == [
-        (row.index, row.scorer) for row in some
-    ]
+def test_the_rows_by_sample_are_all_rows(run):
+    samples = list(run.scored_samples())
+    assert [row for sample in samples for row in sample.rows] == list(run)
+    assert [sample.number for sample in samples] == list(range(40))
+    assert {sample.number for sample in samples if sample.usage is None} == {12}  # it is damaged
 
 
 @pytest.mark.parametrize("limit", [1, 5, 17, 100])
-def test_the_samples_that_most_deserve_a_look_come_first(run, limit):
+def test_the_samples_that_most_deserve_a_look_come_first(run, limit, monkeypatch):
     included, left_out = {2, 30}, {5, 9, 30}
     concern: dict[int, float] = {}
     for row in run:
@@ -77,8 +70,10 @@ def test_the_samples_that_most_deserve_a_look_come_first(run, limit):
         concern[row.index] = min(concern.get(row.index, value), value, -2.0 if row.index in included else value)
     ranked = sorted(concern.keys() - left_out, key=lambda number: (concern[number], number))
     assert {7, 12, 21} <= {number for number in ranked if concern[number] == -1}  # they are damaged
-    assert run.worst_samples(limit, included=included, left_out=left_out) == ranked[:limit]
-    assert run.store.scored_samples(1) == 40
+    monkeypatch.setattr(listing, "MAX_LISTED", limit)
+    listed = listing.Listing.of(run, included=included, left_out=left_out)
+    assert [entry.number for entry in listed.entries] == sorted(ranked[:limit])
+    assert listed.samples == 40
 
 
 def test_requests_to_judges_share_the_text_of_their_prompt():

@@ -40,8 +40,8 @@ class _ShardRun(NamedTuple):
         return {
             "options": {name: value for name, value in record.options.items() if name != "shard"},
             "store_text": record.keeps_text,
-            "inputs": {one.path: one.sha256 for one in record.inputs},
-            "scorers": {one.name: one.model_dump(mode="json") for one in record.scorers},
+            "inputs": {file.path: file.sha256 for file in record.inputs},
+            "scorers": {scorer.name: scorer.model_dump(mode="json") for scorer in record.scorers},
         }
 
 
@@ -49,10 +49,12 @@ def merge_shards(paths: Iterable[Path | str], store: Path | str) -> Run:
     """Merge the shards of a run into one run; see `judgekit.merge_runs`."""
     shards = _complete(_found(paths))
     record = _merged(shards)
-    if record.unread_records and not any(len(one.run) for one in shards):
+    if record.unread_records and not any(len(shard.run) for shard in shards):
         raise TraceError(f"none of the {count_text(record.unread_records, 'record')} could be read")
     target = RunStore(store)
-    if there := next((one for one in target.records() if one.id == record.id and not one.options.get("shard")), None):
+    if there := next(
+        (stored for stored in target.records() if stored.id == record.id and not stored.options.get("shard")), None
+    ):
         raise ConfigError(
             f"{target.path} already contains run {record.id}, as run {there.number}; delete it with "
             f"judgekit runs --remove {there.number}, or name another file"
@@ -66,7 +68,10 @@ def merge_shards(paths: Iterable[Path | str], store: Path | str) -> Run:
         with suppress(StoreError):  # the first error says why there is no run
             target.remove([begun.number])
         raise
-    return Run(target, target.change(record.model_copy(update={"number": begun.number})))
+    run = Run(target, target.change(record.model_copy(update={"number": begun.number})))
+    if not run.record.unfinished:
+        target.write_results(run.number, run.results())
+    return run
 
 
 def _found(paths: Iterable[Path | str]) -> Sequence[_ShardRun]:
@@ -75,7 +80,7 @@ def _found(paths: Iterable[Path | str]) -> Sequence[_ShardRun]:
     Raises:
         ConfigError: A file contains none, or they belong to several runs.
     """
-    found: list[_ShardRun] = []
+    shard_runs: list[_ShardRun] = []
     for path in paths:
         store = RunStore(path, read_only=True)
         runs = [Run(store, store.record(number)) for number in store.numbers()]
@@ -84,14 +89,14 @@ def _found(paths: Iterable[Path | str]) -> Sequence[_ShardRun]:
         ]
         if not shards:
             raise ConfigError(f"{path}: contains no shard of a run; judgekit run --shard makes one")
-        found += shards
-    if not found:
+        shard_runs += shards
+    if not shard_runs:
         raise ConfigError("no files: name those of the shards")
-    ids = {one.run.record.id: one.path for one in found}
+    ids = {shard_run.run.record.id: shard_run.path for shard_run in shard_runs}
     if len(ids) > 1:
         named = join_limited((f"{name} (in {path})" for name, path in ids.items()), _SHOWN, ", ")
         raise ConfigError(f"shards of several runs: {named}; merge those of one, each with a --store of its own")
-    return sorted(found, key=lambda one: one.shard.index)
+    return sorted(shard_runs, key=lambda shard_run: shard_run.shard.index)
 
 
 def _complete(shards: Sequence[_ShardRun]) -> Sequence[_ShardRun]:
@@ -101,30 +106,30 @@ def _complete(shards: Sequence[_ShardRun]) -> Sequence[_ShardRun]:
         ConfigError: One is missing or there twice, or they differ in more than the shard.
     """
     first = shards[0]
-    counts = {one.shard.count: one for one in shards}
+    counts = {shard.shard.count: shard for shard in shards}
     if len(counts) > 1:
-        named = join_limited((f"{one.shard} (in {one.path})" for one in counts.values()), _SHOWN, ", ")
+        named = join_limited((f"{shard.shard} (in {shard.path})" for shard in counts.values()), _SHOWN, ", ")
         raise ConfigError(
             f"the recordings were split into different numbers of shards: {named}; score all shards of one split"
         )
-    known: dict[int, _ShardRun] = {}
-    for one in shards:
-        if (before := known.setdefault(one.shard.index, one)) is not one:
+    by_index: dict[int, _ShardRun] = {}
+    for shard_run in shards:
+        if (before := by_index.setdefault(shard_run.shard.index, shard_run)) is not shard_run:
             raise ConfigError(
-                f"shard {one.shard} is there twice: run {before.run.number} in {before.path} and run {one.run.number} "
-                f"in {one.path}; leave out one of them"
+                f"shard {shard_run.shard} is there twice: run {before.run.number} in {before.path} and run {shard_run.run.number} "
+                f"in {shard_run.path}; leave out one of them"
             )
-    if missing := [str(index + 1) for index in range(first.shard.count) if index not in known]:
+    if missing := [str(index + 1) for index in range(first.shard.count) if index not in by_index]:
         raise ConfigError(
             f"{count_text(len(missing), 'shard')} of {first.shard.count} missing: "
             f"{join_limited(missing, _SHOWN, ', ')}; score them, and name their files too"
         )
     check_comparable(first.run.scorers)
-    for one in shards[1:]:
-        if one.settings != first.settings:
-            these, others = (cast("JsonValue", dict(shard.settings)) for shard in (first, one))
+    for shard_run in shards[1:]:
+        if shard_run.settings != first.settings:
+            these, others = (cast("JsonValue", dict(shard.settings)) for shard in (first, shard_run))
             raise ConfigError(
-                f"shard {one.shard} in {one.path} is not of the same run as shard {first.shard} in {first.path}: "
+                f"shard {shard_run.shard} in {shard_run.path} is not of the same run as shard {first.shard} in {first.path}: "
                 f"{join_limited(identity_differences(these, others), _SHOWN, '; ')}"
             )
     return shards
@@ -132,37 +137,39 @@ def _complete(shards: Sequence[_ShardRun]) -> Sequence[_ShardRun]:
 
 def _merged(shards: Sequence[_ShardRun]) -> RunRecord:
     """Return the record of the merged run."""
-    records = [one.run.record for one in shards]
+    records = [shard_run.run.record for shard_run in shards]
     unfinished = [
-        (one.shard, one.run.stop_reason or one.run.record.unfinished) for one in shards if one.run.record.unfinished
+        (shard_run.shard, shard_run.run.stop_reason or shard_run.run.record.unfinished)
+        for shard_run in shards
+        if shard_run.run.record.unfinished
     ]
     unread = sum(record.unread_records for record in records)
     others = dict.fromkeys(note for record in records for note in record.notes[bool(record.unread_records) :])
     precisions: Sequence[CountPrecision] = get_args(CountPrecision)
-    known: dict[str, object] = {
+    merged: dict[str, object] = {
         "started_at": min(record.started_at for record in records),
         "ended_at": max((record.ended_at for record in records if record.ended_at), default=now()),
         "stop_reason": join_limited((f"shard {shard}: {why}" for shard, why in unfinished), _SHOWN),
         "read_to_end": all(record.read_to_end for record in records),
-        "samples": sum(one.run.samples.samples for one in shards),
+        "samples": sum(shard_run.run.samples.samples for shard_run in shards),
         "count_precision": max((record.count_precision for record in records), key=precisions.index),
         "options": {**records[0].options, "shard": None},
         "unread_records": unread,
         "notes": (*unread_notes(unread), *others),
         "version": ", ".join(sorted({record.version for record in records})),
     }
-    return records[0].model_copy(update=known)
+    return records[0].model_copy(update=merged)
 
 
 def _copy(table: str, shards: Sequence[_ShardRun], recorder: Recorder) -> None:
-    for one in shards:
+    for shard_run in shards:
         try:
-            lines = one.run.store.table_rows(one.run.number, table)
+            lines = shard_run.run.store.table_rows(shard_run.run.number, table)
             while rows := list(islice(lines, _ROWS_AT_ONCE)):
-                strangers = [row[1] for row in rows if row[1] not in one.shard] if table == "samples" else ()
+                strangers = [row[1] for row in rows if row[1] not in shard_run.shard] if table == "samples" else ()
                 if strangers:
-                    raise StoreError(f"{one.path}: sample {strangers[0]} belongs to another shard")
+                    raise StoreError(f"{shard_run.path}: sample {strangers[0]} belongs to another shard")
                 recorder.add_rows(table, rows)
                 recorder.flush()
         except StoreError as error:
-            raise StoreError(f"shard {one.shard} cannot be merged: {error}; {_DAMAGE_ADVICE}") from error
+            raise StoreError(f"shard {shard_run.shard} cannot be merged: {error}; {_DAMAGE_ADVICE}") from error

@@ -12,8 +12,7 @@ from typing import NamedTuple, Protocol, cast
 
 from judgekit.errors import ConfigError, JudgekitError, WorkerError, count_text, truncated
 from judgekit.jobs.building import BuiltScorers
-from judgekit.jobs.interrupts import take_until
-from judgekit.jobs.job import ScoringJob
+from judgekit.jobs.many.job import ScoringJob
 from judgekit.jobs.options import RunOptions
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.progress import Tally
@@ -67,7 +66,7 @@ class _Ray(Protocol):
     def cluster_resources(self) -> Mapping[str, float]: ...
 
 
-class _Result(NamedTuple):
+class _Outcome(NamedTuple):
     """The outcome of a block.
 
     Attributes:
@@ -99,7 +98,7 @@ class Worker:
     Args:
         job: The job.
         folder: The folder that relative paths start from, if it exists there.
-        done: For each sample, the places of the scorers that have scored it.
+        done: For each sample, the indexes of the scorers that have scored it.
     """
 
     def __init__(self, job: ScoringJob, folder: str, done: Mapping[int, Collection[int]]) -> None:
@@ -113,7 +112,7 @@ class Worker:
         """Begin no other sample."""
         self._is_stopping = True
 
-    async def score(self, shard: str) -> _Result:
+    async def score(self, shard: str) -> _Outcome:
         """Score the missing scores of a shard."""
         problems, tally = ReadingProblems(), Tally()
         rows: Mapping[str, Sequence[tuple[object, ...]]] = {}
@@ -129,21 +128,21 @@ class Worker:
                     await self._score(store, record.number, shard, problems, tally)
                 finally:
                     rows = {table: list(store.table_rows(record.number, table)) for table in PART_TABLES}
-            except (JudgekitError, OSError) as found:
-                error = found
+            except (JudgekitError, OSError) as ending:
+                error = ending
         counts = tally.done, tally.failed, tally.requests, tally.cached
-        return _Result(rows, problems, counts, tally.cost_usd, error)
+        return _Outcome(rows, problems, counts, tally.cost_usd, error)
 
     async def _score(self, store: RunStore, number: int, shard: str, problems: ReadingProblems, tally: Tally) -> None:
         job = self._job
         options = RunOptions.from_record(job.record).model_copy(update={"shard": shard})
         settings = options.load_config()
-        scorers = [settings.build(spec) for place in job.scorer_indexes if (spec := options.scorers[place]) is not None]
-        placed = list(zip(job.scorer_indexes, scorers, strict=True))
+        scorers = [settings.build(spec) for index in job.scorer_indexes if (spec := options.scorers[index]) is not None]
+        indexed = list(zip(job.scorer_indexes, scorers, strict=True))
 
         def missing(sample: int) -> Sequence[Scorer]:
-            there = self._done.get(sample, ())
-            return [scorer for place, scorer in placed if place not in there]
+            scored = self._done.get(sample, ())
+            return [scorer for index, scorer in indexed if index not in scored]
 
         def tasks() -> Iterator[Task]:
             samples = options.samples(problems, lambda sample: bool(missing(sample)), keeps_text=job.record.keeps_text)
@@ -152,8 +151,9 @@ class Worker:
 
         await score_run(
             *(store, job.record.model_copy(update={"number": number})),
-            *(take_until(tasks(), lambda: self._is_stopping), scorers),
+            *(tasks(), scorers),
             concurrency=BuiltScorers(options, scorers, settings).concurrency,
+            should_stop=lambda: self._is_stopping,
             emit=tally.add,
             textless=job.textless,
             is_new=True,
@@ -175,7 +175,7 @@ class RayExecutor:
     say: Callable[[str], object]
 
     async def execute(self, job: ScoringJob, tally: Tally, should_stop: Callable[[], bool]) -> ReadingProblems:
-        """See `judgekit.jobs.executors.Executor`.
+        """See `judgekit.jobs.many.scoring.Executor`.
 
         Raises:
             WorkerError: Workers cannot start, or a block was given up since its workers died.
@@ -277,19 +277,19 @@ class _Pool:
         while is_alive:
             block = await self._blocks.get()
             try:
-                self._record(cast("_Result", await actor.score.remote(str(block.shard))))
+                self._record(cast("_Outcome", await actor.score.remote(str(block.shard))))
             except self._ray.exceptions.RayError as error:
                 is_alive = False
                 self._give_back(block, error)
             finally:
                 self._blocks.task_done()
 
-    def _record(self, result: _Result) -> None:
-        for table, rows in result.rows.items():
+    def _record(self, outcome: _Outcome) -> None:
+        for table, rows in outcome.rows.items():
             self._recorder.add_rows(table, rows)
-        self.problems.merge(result.problems)
-        self._tally.add_counts(*result.counts, cost_usd=result.cost_usd)
-        self._error = self._error or result.error
+        self.problems.merge(outcome.problems)
+        self._tally.add_counts(*outcome.counts, cost_usd=outcome.cost_usd)
+        self._error = self._error or outcome.error
 
     def _give_back(self, block: _Block, error: Exception) -> None:
         """Let another worker score the block, unless it may be what kills them."""
@@ -330,8 +330,8 @@ async def _cluster(ray: _Ray, say: Callable[[str], object]) -> AsyncGenerator[in
             await _check_address(address)
         else:
             await _check_last_address()
-        found = await asyncio.to_thread(ray.init, address="auto", **quiet)
-        where = f"the cluster at {found['gcs_address']}"
+        context = await asyncio.to_thread(ray.init, address="auto", **quiet)
+        where = f"the cluster at {context['gcs_address']}"
     except ConnectionError:
         await asyncio.to_thread(ray.init, address="local", include_dashboard=False, **quiet)
         where = "a cluster on this machine, which was started for this run"

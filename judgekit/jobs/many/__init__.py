@@ -1,0 +1,1 @@
+"""Several processes or machines work on one run: worker processes, Ray, shards, and merging shards."""

@@ -1,0 +1,73 @@
+"""A scoring job: the scores of a run that are still missing, in a form that can be sent to other processes."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from judgekit.jobs.missing import BLOCK, MissingScores
+from judgekit.jobs.options import RunOptions
+from judgekit.runs.problems import ReadingProblems
+from judgekit.runs.rows import RunRecord
+from judgekit.runs.runner import Task
+from judgekit.runs.store import RunStore
+from judgekit.runs.textless import TextRemover
+from judgekit.score import ScoreStatus
+from judgekit.scoring import Scorer
+
+
+@dataclass(frozen=True)
+class ScoringJob:
+    """The missing scores of some scorers of a run.
+
+    Attributes:
+        path: The file of the run; ``None`` for a run in memory, whose job stays in this process.
+        record: The run.
+        scorer_indexes: The indexes of the scorers in the run.
+        retried: The statuses of scores to retry.
+        from_store: Whether the samples are read from the store instead of the run's files.
+        is_new: Whether the run begins with this job. Its workers look for no scores, which can only be each other's.
+        textless: Removes text from scores if the run keeps none, in the same way in all processes.
+    """
+
+    path: Path | None
+    record: RunRecord
+    scorer_indexes: Sequence[int]
+    retried: Collection[ScoreStatus] = ()
+    from_store: bool = False
+    is_new: bool = False
+    textless: TextRemover = field(default_factory=TextRemover)
+
+    def tasks(
+        self, store: RunStore, scorers: Sequence[Scorer], problems: ReadingProblems, claim: Callable[[int], bool]
+    ) -> Iterator[Task]:
+        """Yield each sample with missing scores that this process claims, with the scorers to make them.
+
+        Args:
+            store: The store of the run.
+            scorers: The scorers with the indexes of this job.
+            problems: Receives the records that cannot be read.
+            claim: Returns whether this process is to score the block of samples with a number. It is called once for
+                each block, in order.
+        """
+        number = self.record.number
+        is_new = self.is_new or store.is_empty(number, min(self.scorer_indexes))
+        missing = MissingScores(store, number, dict(zip(self.scorer_indexes, scorers, strict=True)), self.retried)
+        is_claimed = cache(claim)
+
+        def todo(sample_number: int) -> Sequence[Scorer]:
+            if not is_claimed(sample_number // BLOCK):
+                return ()
+            return scorers if is_new else missing.of(sample_number)
+
+        def is_wanted(sample_number: int) -> bool:
+            return bool(todo(sample_number))
+
+        if self.from_store:
+            samples = store.conversations(number, is_wanted)
+        else:
+            options = RunOptions.from_record(self.record)
+            samples = options.samples(problems, is_wanted, keeps_text=self.record.keeps_text)
+        for sample_number, sample in samples:
+            if remaining := todo(sample_number):
+                yield Task(sample_number, sample, remaining)

@@ -1,0 +1,43 @@
+"""The scores that a run still lacks, looked up in its file."""
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+
+from judgekit.runs.store import RunStore
+from judgekit.score import ScoreStatus
+from judgekit.scoring import Scorer
+
+BLOCK = 128
+"""The number of samples that are looked up at once, and that one process takes in a row."""
+
+
+class MissingScores:
+    """The scorers that have not scored a sample yet.
+
+    Args:
+        store: The store of the run.
+        run: The number of the run.
+        scorers: The scorers by their index in the run.
+        retried: The statuses of scores to make again.
+    """
+
+    def __init__(
+        self, store: RunStore, run: int, scorers: Mapping[int, Scorer], retried: Collection[ScoreStatus] = ()
+    ) -> None:
+        self._scorers = scorers
+
+        @lru_cache(1)
+        def scored(block: int) -> Mapping[int, Collection[int]]:
+            first = block * BLOCK
+            return store.scored_by_sample(run, first, first + BLOCK - 1, except_statuses=retried)
+
+        self._scored = scored
+
+    def of(self, number: int) -> Sequence[Scorer]:
+        """Return the scorers that have to score the sample with this number."""
+        scored = self._scored(number // BLOCK).get(number, ())
+        return [scorer for index, scorer in self._scorers.items() if index not in scored]
+
+    def has_any(self, number: int) -> bool:
+        """Return whether a scorer has to score the sample with this number."""
+        return bool(self.of(number))

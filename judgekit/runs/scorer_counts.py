@@ -1,0 +1,198 @@
+"""The summary of one scorer: its counts, its costs and its number."""
+# ruff: noqa: SLF001 - counts merge with others of their class
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from judgekit.aggregates.total import PackedScores
+from judgekit.errors import ConfigError
+from judgekit.runs.answers import AnswerCounts, ReportedNames
+from judgekit.runs.intervals import ScoredValues
+from judgekit.runs.repeats import Repeats, first_details
+from judgekit.runs.rows import DAMAGED_ROW, Row
+from judgekit.score import STATUSES, JudgeCall, Score, ScoreStatus
+
+UNSCORED_STATUSES = STATUSES[1:]
+_QUALIFIERS = ("", "about ", "at least ")
+_REASONS_COUNTED = 100
+
+
+@dataclass
+class ScorerCounts(ScoredValues):
+    """The scores of one scorer, added one by one.
+
+    Attributes:
+        errors: The number of failed scores by error class.
+        labels: The number of scored samples by label.
+        warnings: The number of scores by warning.
+        reasons: Why samples were not scored, by status: the label of the score, or else its reason, of which a judge
+            may give as many as there are samples. The lines of `Summary.slices` have none.
+        answers: The replies of judges by the model that answered.
+        damaged_samples: The samples of failed scores that cannot be read because the run's file is damaged.
+        unscored_requests: The number of requests that belong to attempts that gave no score or were repeated.
+        tokens: The tokens of requests that were sent, cached replies being free; ``None`` if a provider did not report
+            them.
+        cost_usd: The cost of these requests; ``None`` if a price is unknown.
+        price_lists: The lists behind the costs, such as ``litellm 1.106.2``.
+        missing: The number of samples without a score in a run that was stopped or interrupted.
+        qualifier: The words before a total that is not exact: ``about `` or ``at least ``.
+        audited: The audit status of the judge; empty for a scorer without one.
+        signature: The signature of the scorer; ``None`` if it is unknown.
+    """
+
+    scorer: str
+    signature: str | None = None
+    counts: Counter[ScoreStatus] = field(default_factory=Counter[ScoreStatus])
+    errors: Counter[str] = field(default_factory=Counter[str])
+    labels: Counter[str] = field(default_factory=Counter[str])
+    warnings: Counter[str] = field(default_factory=Counter[str])
+    reasons: dict[ScoreStatus, Counter[str]] = field(default_factory=dict[ScoreStatus, Counter[str]])
+    answers: AnswerCounts = field(default_factory=AnswerCounts)
+    requests: int = 0
+    damaged_samples: list[str] = field(default_factory=list[str])
+    unscored_requests: int = 0
+    lost_calls: int = 0
+    cached: int = 0
+    tokens: int | None = 0
+    cost_usd: float | None = 0.0
+    price_lists: set[str] = field(default_factory=set[str])
+    missing: int = 0
+    qualifier: str = ""
+    audited: str = ""
+    repeats: Counter[str] = field(default_factory=Counter[str], repr=False)
+    is_graded: bool = field(default=False, repr=False)
+    _labeled: dict[float, str] = field(default_factory=dict[float, str], repr=False)
+
+    def add(self, row: Row, packed: bytes | None = None) -> None:
+        """Count one score. Its ``packed`` form, if its aggregate needs one, may be shared with other lines."""
+        score = row.score
+        self.counts[score.status] += 1
+        if score.error is not None:
+            self.errors[score.error] += 1
+        if score.error == DAMAGED_ROW:
+            self.damaged_samples.append(f"#{row.index} {row.sample_id!r}")
+            self.tokens = self.cost_usd = None  # its calls are lost as well
+        if score.warnings:
+            self.warnings.update(score.warnings)
+        for call in score.calls:
+            self.answers.add(call)
+            self._add_cost(call)
+        if len(score.calls) > 1:
+            self._add_repeats(score)
+        if score.value is None:
+            if row.group is not None:
+                self.add_unscored_group(row.group)
+            return
+        if score.label is not None:
+            self.labels[score.label] += 1
+            is_other = self._labeled.setdefault(score.value, score.label) != score.label
+            self.is_graded = self.is_graded or is_other or 0 < score.value < 1
+        if packed is None and score.aggregate != "mean":
+            packed = PackedScores.pack(score)
+        self.add_value(score.value, row.group, score.aggregate, packed)
+
+    def add_reason(self, score: Score) -> None:
+        """Count why a score has no value. Of reasons that are all different, only the first 100 are counted."""
+        if score.value is None:
+            self._count_reason(score.status, score.label or score.reason or "no reason given", 1)
+
+    def _count_reason(self, status: ScoreStatus, reason: str, times: int) -> None:
+        reasons = self.reasons.setdefault(status, Counter())
+        if reason in reasons or len(reasons) < _REASONS_COUNTED:
+            reasons[reason] += times
+
+    def _add_repeats(self, score: Score) -> None:
+        """Count repeats that stop once the lead is decisive."""
+        details = first_details(score)
+        votes = details.get("votes")
+        for holder in (details, *(votes.values() if isinstance(votes, dict) else ())):
+            if not isinstance(holder, Mapping) or not isinstance(saved := holder.get("requests_saved"), int):
+                continue
+            if (repeats := Repeats.of(holder)) is not None:
+                self.repeats.update(samples=1, made=len(repeats.values), most=repeats.max_repeats, saved=saved)
+
+    def merge(self, other: "ScorerCounts") -> None:
+        """Add the scores that the same scorer gave to other samples, as if they had been added one by one.
+
+        Raises:
+            ConfigError: It is another scorer.
+        """
+        if (self.scorer, self.signature) != (other.scorer, other.signature):
+            raise ConfigError(
+                f"summaries of different scorers cannot be merged: {self.scorer} ({self.signature}) and {other.scorer} "
+                f"({other.signature})"
+            )
+        self.counts += other.counts
+        self.errors += other.errors
+        self.labels += other.labels
+        self.warnings += other.warnings
+        self.answers.update(other.answers)
+        self.requests += other.requests
+        self.damaged_samples += other.damaged_samples
+        self.unscored_requests += other.unscored_requests
+        self.lost_calls += other.lost_calls
+        self.cached += other.cached
+        self._add_paid(other.tokens, other.cost_usd)
+        self.price_lists |= other.price_lists
+        self.missing += other.missing
+        self.qualifier = max(self.qualifier, other.qualifier, key=_QUALIFIERS.index)
+        self.audited = "; ".join(dict.fromkeys(filter(None, (self.audited, other.audited))))
+        for status, reasons in other.reasons.items():
+            for reason, times in reasons.items():
+                self._count_reason(status, reason, times)
+        for value, label in other._labeled.items():
+            self.is_graded = (self._labeled.setdefault(value, label) != label) or self.is_graded
+        self.is_graded = self.is_graded or other.is_graded
+        self.add_values(other)
+        self.repeats += other.repeats
+
+    def add_unscored(self, calls: Iterable[JudgeCall]) -> None:
+        """Add the cost of an attempt that gave no score or was repeated."""
+        before = self.requests
+        for call in calls:
+            self._add_cost(call)
+        self.unscored_requests += self.requests - before
+
+    def add_lost_calls(self) -> None:
+        """Count calls that can no longer be read, so that tokens and cost are unknown."""
+        self.lost_calls += 1
+        self.tokens = self.cost_usd = None
+
+    def _add_cost(self, call: JudgeCall) -> None:
+        if call.cached:
+            self.cached += 1
+            return
+        self.requests += call.is_request
+        if call.price_list is not None:
+            self.price_lists.add(call.price_list)
+        self._add_paid(call.tokens_paid, call.usd_paid)
+
+    def _add_paid(self, tokens: int | None, cost: float | None) -> None:
+        self.tokens = None if self.tokens is None or tokens is None else self.tokens + tokens
+        self.cost_usd = None if self.cost_usd is None or cost is None else self.cost_usd + cost
+
+    @property
+    def judges(self) -> Counter[str]:
+        """The number of answers by judge."""
+        return Counter({judge: models.total() for judge, models in self.reported_models.items()})
+
+    @property
+    def reported_models(self) -> Mapping[str, ReportedNames]:
+        """The number of answers by judge and reported model; ``None`` counts answers without one."""
+        return self.answers.models
+
+    @property
+    def fingerprints(self) -> Mapping[str, ReportedNames]:
+        """The number of answers by judge and reported system fingerprint."""
+        return self.answers.fingerprints
+
+    @property
+    def total(self) -> int:
+        """The number of all samples, scored or not."""
+        return self.counts.total() + self.missing
+
+    @property
+    def value(self) -> float | None:
+        """The aggregate of the scored samples; ``None`` if there are none, or if it is undefined."""
+        return None if (overall := self.overall) is None else overall.value
