@@ -111,11 +111,9 @@ def _cells(store: RunStore, number: int) -> tuple[str, ...]:
         counts = store.counts(number)
         return str(number), "", "damaged", "", "", f"{counts.scores:,}", f"{counts.failed:,}"
     results = store.results(number)
-    if len(results) == len(record.scorers):
+    if results and len(results) == len(record.scorers):
         names = [_scorer_text(scorer, result) for scorer, result in zip(record.scorers, results, strict=True)]
-        scores, failed = (
-            sum(counts) for counts in zip(*((result.scores, result.failed) for result in results), strict=True)
-        )
+        scores, failed = sum(result.scores for result in results), sum(result.failed for result in results)
         samples = SampleCount(record.samples, record.count_precision)
     else:  # it is not finished, or has changed since
         names = [scorer.name for scorer in record.scorers]
