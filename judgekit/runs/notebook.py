@@ -21,5 +21,5 @@ def summary_html(summary: Summary, notes: Iterable[str] = ()) -> str:
         for note in (*line.notes(), *map(": ".join, line.unscored_reasons()))
     ]
     return fragment(
-        html_number_table(rows, [column.name for column in columns]), *map(text_block, (*more, *line_notes, *notes))
+        html_number_table(rows, [column.name for column in columns]), *map(text_block, (*more, *notes, *line_notes))
     )
