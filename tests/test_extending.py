@@ -163,8 +163,7 @@ def test_processes_of_their_own_find_them_too_and_a_run_is_resumed_with_the_same
 
 def test_a_server_of_plain_text_is_asked_in_words(cli, text_server):
     code, out, err = cli(
-        *("run", "turns.jsonl", *FORMAT, "--scorer", "prompt:goodbye.md"),
-        *("--judge", "my_provider:PROVIDER/model-1"),
+        *("run", "turns.jsonl", *FORMAT, "--scorer", "prompt:goodbye.md"), *("--judge", "my_provider:PROVIDER/model-1")
     )
     assert means(out) == {"goodbye": "0.000"}, (code, err)
     assert len(text_server) == 2

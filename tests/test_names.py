@@ -11,32 +11,9 @@ import judgekit
 ROOT = Path(__file__).parent.parent
 PACKAGE = Path(judgekit.__file__).parent
 VAGUE = {
-    "asked",
-    "bears",
-    "beside",
-    "conduct",
-    "conducts",
-    "drawn",
-    "errand",
-    "footing",
-    "heed",
-    "here",
-    "lack",
-    "made",
-    "mends",
-    "ours",
-    "over",
-    "refused",
-    "said",
-    "spent",
-    "theirs",
-    "thin",
-    "told",
-    "void",
-    "walks",
-    "wanted",
-    "why",
-    "worth",
+    *("asked", "bears", "beside", "conduct", "conducts", "drawn", "errand", "footing", "heed", "here", "lack", "made"),
+    *("mends", "ours", "over", "refused", "said", "spent", "theirs", "thin", "told", "void", "walks", "wanted", "why"),
+    *("worth"),
 }
 RIDDLES = ("What ", "The same", "Those of", "So many", "Which ", "How ", "Where ", "As ")
 

@@ -61,14 +61,7 @@ def test_a_score_cannot_be_changed(field):
 def test_the_constructors_say_all_that_they_are_told():
     made = call()
     assert Score.scored("s", 0.5, reason="r", label="l", details={"tp": 1}, calls=[made], aggregate="m:f") == Score(
-        scorer="s",
-        status="scored",
-        value=0.5,
-        reason="r",
-        label="l",
-        details={"tp": 1},
-        calls=(made,),
-        aggregate="m:f",
+        scorer="s", status="scored", value=0.5, reason="r", label="l", details={"tp": 1}, calls=(made,), aggregate="m:f"
     )
     assert Score.skipped("s", "r", details={"tp": 0}, calls=[made]) == Score(
         scorer="s", status="skipped", reason="r", details={"tp": 0}, calls=(made,)
@@ -231,16 +224,8 @@ USED = Usage(input_tokens=100, output_tokens=10)
         ({"usage": USED, "cost_usd": 0.5, "error": "RefusalError"}, 110, 0.5),
     ],
     ids=[
-        "all said",
-        "no price",
-        "nothing said",
-        "half said",
-        "cached",
-        "refused at the door",
-        "never sent",
-        "lost",
-        "canceled",
-        "no",
+        *("all said", "no price", "nothing said", "half said", "cached", "refused at the door", "never sent", "lost"),
+        *("canceled", "no"),
     ],
 )
 def test_what_was_paid_for_a_call(fields, tokens, usd):

@@ -45,25 +45,10 @@ REFERENCE = sorted((DOCS / "reference").glob("*.md"))
 OTHER_TOOLS = {"integrations"}  # needs Inspect, MLflow and OpenTelemetry: tests/integrations runs its code
 SCRIPTS = [f"docs/{path.stem}" for path in sorted(DOCS.glob("*.md")) if path.stem not in OTHER_TOOLS]
 COMMANDS = {  # pages whose commands run too; those of others need labels, judges or servers of the reader
-    "docs/index",
-    "docs/getting-started",
-    "docs/tutorial-first-audit",
-    "docs/tutorial-ci-gates",
-    "docs/tutorial-own-judge",
-    "docs/scorers",
-    "docs/tool-calls",
-    "docs/texts",
-    "docs/behavior",
-    "docs/datasets",
-    "docs/formats",
-    "docs/from-ragas",
-    "docs/from-deepeval",
-    "docs/from-promptfoo",
-    "docs/from-agentevals",
-    "docs/from-openai-evals",
-    "docs/from-braintrust",
-    "docs/from-langfuse",
-    "docs/from-langsmith",
+    *("docs/index", "docs/getting-started", "docs/tutorial-first-audit", "docs/tutorial-ci-gates"),
+    *("docs/tutorial-own-judge", "docs/scorers", "docs/tool-calls", "docs/texts", "docs/behavior", "docs/datasets"),
+    *("docs/formats", "docs/from-ragas", "docs/from-deepeval", "docs/from-promptfoo", "docs/from-agentevals"),
+    *("docs/from-openai-evals", "docs/from-braintrust", "docs/from-langfuse", "docs/from-langsmith"),
 }
 
 

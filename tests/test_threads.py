@@ -192,10 +192,7 @@ HEAVY = {
     "rougeL": (ROUGE(), lambda: texts(45_000)),
     "similarity": (Similarity(), lambda: texts(22_000)),
     "token_sort": (Similarity("token_sort"), lambda: texts(25_000)),
-    "regex": (
-        Regex(r"(a|aa)+$"),
-        lambda: Sample.of([HumanMessage("?"), AIMessage("a" * 50 + "b")], id="evil"),
-    ),
+    "regex": (Regex(r"(a|aa)+$"), lambda: Sample.of([HumanMessage("?"), AIMessage("a" * 50 + "b")], id="evil")),
     "calls": (ToolCallF1(args=ArgMatch(text=Similarity())), lambda: called(100)),
     "function of texts": (ToolCallF1(args=ArgMatch(text=slow_comparison)), lambda: called(1)),
     "function of arguments": (ToolCallF1(args=slow_comparison), lambda: called(1)),

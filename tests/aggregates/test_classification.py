@@ -114,10 +114,7 @@ def test_the_table_is_the_confusion_matrix_of_scikit_learn(pairs):
 
 def test_a_class_called_no_answer_is_not_mixed_up_with_one():
     total = labels([("no answer", "no answer"), ("no answer", ""), ("(no answer)", "no answer")])
-    assert total.table == {
-        "(no answer)": {"no answer": 1},
-        "no answer": {"no answer": 1, "((no answer))": 1},
-    }
+    assert total.table == {"(no answer)": {"no answer": 1}, "no answer": {"no answer": 1, "((no answer))": 1}}
 
 
 def test_a_published_recipe_that_compares_predictions_with_themselves_gives_1_and_this_does_not():

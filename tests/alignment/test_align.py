@@ -30,22 +30,8 @@ from judgekit.runs.alignments import assigned_role, read_alignments
 from judgekit.runs.audit_records import AuditRecord
 
 WORDS = [
-    "amber",
-    "birch",
-    "cedar",
-    "delta",
-    "ember",
-    "fjord",
-    "grove",
-    "haven",
-    "inlet",
-    "jetty",
-    "knoll",
-    "lagoon",
-    "marsh",
-    "north",
-    "ocean",
-    "prairie",
+    *("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "haven", "inlet", "jetty", "knoll", "lagoon"),
+    *("marsh", "north", "ocean", "prairie"),
 ]
 GOOD_RULE = "Call it lacking if the agent shouts."
 WRITTEN = {"reason": "people dislike shouting", "guidelines": [{"rule": GOOD_RULE, "cases": [1, 2]}]}

@@ -16,22 +16,8 @@ from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
 
 WORDS = [
-    "amber",
-    "birch",
-    "cedar",
-    "delta",
-    "ember",
-    "fjord",
-    "grove",
-    "haven",
-    "inlet",
-    "jetty",
-    "knoll",
-    "lagoon",
-    "marsh",
-    "north",
-    "ocean",
-    "prairie",
+    *("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "haven", "inlet", "jetty", "knoll", "lagoon"),
+    *("marsh", "north", "ocean", "prairie"),
 ]
 COUNT = 100
 RECEIPTS = Path(".judgekit/audits")

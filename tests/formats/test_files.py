@@ -51,13 +51,7 @@ def write(folder: Path, name: str, content: bytes) -> Path:
 @pytest.mark.parametrize("packed", ["", ".gz", ".zst"])
 @pytest.mark.parametrize("name", CONTAINERS)
 @pytest.mark.parametrize(
-    ("encoding", "said"),
-    [
-        ("utf-8", False),
-        ("utf-8-sig", False),
-        ("utf-16", False),
-        ("gb18030", True),
-    ],
+    ("encoding", "said"), [("utf-8", False), ("utf-8-sig", False), ("utf-16", False), ("gb18030", True)]
 )
 def test_text_is_read_in_every_encoding_and_container(tmp_path, name, packed, encoding, said):
     path = write(tmp_path, name + packed, CONTAINERS[name].encode(encoding))
@@ -143,20 +137,14 @@ def test_the_first_megabyte_decides_and_may_end_in_the_middle_of_a_character(tmp
 
 
 CHINESE = [
-    "是",
-    "能",
-    "退款",
-    "“it\u2019s” 好的",
-    "第3条",
-    "AI技术",
-    "哈哈👍👍👍👍",
-    "请用Python写一个API接口",
-    "The customer asked whether 可以退款, and the agent said naïvely that it\u2019s fine: 可以.",
-    "無法辦理退貨",
-    "請問這個產品可以退款嗎?",
-    "您好,訂單編號為何?請說明這個問題,並且提供訂單號碼給我們。",
-    "繁體中文測試:資料庫連線失敗,請檢查網路設定。",
-    "Could you please tell me the order id and the e-mail address you used? 可以,請提供訂單編號。",
+    *("是", "能", "退款", "“it\u2019s” 好的", "第3条", "AI技术", "哈哈👍👍👍👍", "请用Python写一个API接口"),
+    *(
+        "The customer asked whether 可以退款, and the agent said naïvely that it\u2019s fine: 可以.",
+        "無法辦理退貨",
+        "請問這個產品可以退款嗎?",
+    ),
+    *("您好,訂單編號為何?請說明這個問題,並且提供訂單號碼給我們。", "繁體中文測試:資料庫連線失敗,請檢查網路設定。"),
+    *("Could you please tell me the order id and the e-mail address you used? 可以,請提供訂單編號。"),
 ]
 
 

@@ -115,9 +115,7 @@ TRACELOOP = [
     span("a", {"traceloop.span.kind": "workflow", "traceloop.entity.input": "{}", "traceloop.entity.output": "x"}),
     *(
         span(
-            identity,
-            flat("gen_ai.prompt", *asked, inner="") | flat("gen_ai.completion", answer, inner=""),
-            start=start,
+            identity, flat("gen_ai.prompt", *asked, inner="") | flat("gen_ai.completion", answer, inner=""), start=start
         )
         for identity, start, asked, answer in (
             ("b", 2, [SYSTEM, USER], SILENT),

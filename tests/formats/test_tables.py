@@ -213,8 +213,7 @@ def test_a_column_without_a_name_can_be_given_one(write):
 
 
 @pytest.mark.parametrize(
-    ("cell", "value"),
-    [("0,9", 0.9), ("0.9", 0.9), ("-1,5", -1.5), ("30", 30), ("1e-3", 0.001), ("2,5e3", 2500.0)],
+    ("cell", "value"), [("0,9", 0.9), ("0.9", 0.9), ("-1,5", -1.5), ("30", 30), ("1e-3", 0.001), ("2,5e3", 2500.0)]
 )
 def test_decimals_have_commas_where_semicolons_separate(write, cell, value):
     [sample], told = read_both(write(f"input;task_time;note\nq;{cell};0,9\n"))

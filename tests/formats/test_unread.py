@@ -87,10 +87,7 @@ class Writer:
 
     def langchain(self) -> list[JsonValue]:
         call = {"id": self.identity(), "name": self.called(), "args": {"id": 7}, "type": "tool_call"}
-        return [
-            {"type": "human", "content": self.said()},
-            {"type": "ai", "content": self.said(), "tool_calls": [call]},
-        ]
+        return [{"type": "human", "content": self.said()}, {"type": "ai", "content": self.said(), "tool_calls": [call]}]
 
     def items(self) -> list[JsonValue]:
         call = {"type": "function_call", "call_id": self.identity(), "name": self.called(), "arguments": "{}"}

@@ -47,12 +47,7 @@ SAMPLE = Sample(
 )
 MISSING = {
     "judgekit": {},
-    "openai-chat": {
-        "assistant: model": 1,
-        "assistant: usage": 1,
-        "tool: is_error": 1,
-        "trace: termination": 1,
-    },
+    "openai-chat": {"assistant: model": 1, "assistant: usage": 1, "tool: is_error": 1, "trace: termination": 1},
     "ragas": {
         "system messages": 1,
         "system: text": 1,
@@ -185,15 +180,8 @@ KINDS = {
 CORE = {
     "openai-chat": {*KINDS},
     "ragas": {
-        "user: text",
-        "assistant: text",
-        "assistant: tool_calls.name",
-        "assistant: tool_calls.args",
-        "reference",
-        "reference_topics",
-        "reference_tool_calls.name",
-        "reference_tool_calls.args",
-        "user messages",
+        *("user: text", "assistant: text", "assistant: tool_calls.name", "assistant: tool_calls.args", "reference"),
+        *("reference_topics", "reference_tool_calls.name", "reference_tool_calls.args", "user messages"),
     },
 }
 

@@ -11,18 +11,7 @@ from typing import Any
 
 import pytest
 
-from judgekit import (
-    HumanMessage,
-    PromptScorer,
-    Run,
-    Sample,
-    Score,
-    ScriptedJudge,
-    ToolCallF1,
-    Trace,
-    load_prompt,
-    run,
-)
+from judgekit import HumanMessage, PromptScorer, Run, Sample, Score, ScriptedJudge, ToolCallF1, Trace, load_prompt, run
 from judgekit.score import JudgeCall
 
 PAID = JudgeCall(judge="openai/a", prompt="tone@1", cost_usd=0.25)

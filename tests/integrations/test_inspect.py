@@ -210,12 +210,7 @@ def test_a_model_that_grades_in_inspect_is_a_judge_whatever_its_scorer_is_called
     log = evaluated(mine(), words(), includes(), model_graded_qa(model=grader))
     for sample in read(log.location, on_error="raise"):
         sources = {label.name: label.source for label in sample.trace.labels}
-        assert sources == {
-            "mine": "judge",
-            "words": "unknown",
-            "includes": "benchmark",
-            "model_graded_qa": "judge",
-        }
+        assert sources == {"mine": "judge", "words": "unknown", "includes": "benchmark", "model_graded_qa": "judge"}
 
 
 def test_a_sample_without_messages_cannot_be_read_and_is_unscored(evaluated):

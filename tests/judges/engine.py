@@ -36,11 +36,7 @@ _ABOUT = {
     "tokenizer.ggml.add_space_prefix": False,  # the engine's grammars begin with words of its own, as they are
 }
 
-_SHAPES = {
-    "token_embd": (_WIDTH, len(_WORDS)),
-    "output": (_WIDTH, len(_WORDS)),
-    "output_norm": (_WIDTH,),
-}
+_SHAPES = {"token_embd": (_WIDTH, len(_WORDS)), "output": (_WIDTH, len(_WORDS)), "output_norm": (_WIDTH,)}
 for _layer in range(_LAYERS):
     _SHAPES |= {f"blk.{_layer}.attn_{name}": (_WIDTH, _WIDTH) for name in ("q", "k", "v", "output")}
     _SHAPES |= {f"blk.{_layer}.ffn_{name}": (_WIDTH, _INNER) for name in ("gate", "up")}

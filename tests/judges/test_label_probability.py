@@ -79,14 +79,7 @@ def test_a_label_is_the_same_one_with_and_without_a_blank_before_it(tokens):
 
 
 @pytest.mark.parametrize(
-    "reply",
-    [
-        '{"verdict": "sure"}',
-        '{"verdict": 1}',
-        '{"reason": "done"}',
-        r'{"reason": "\"verdict\": \"done\""}',
-        "",
-    ],
+    "reply", ['{"verdict": "sure"}', '{"verdict": 1}', '{"reason": "done"}', r'{"reason": "\"verdict\": \"done\""}', ""]
 )
 def test_a_label_that_does_not_stand_there_has_no_likelihood(reply):
     assert found(token(reply)) is None

@@ -104,7 +104,7 @@ def asked(client, question, **settings):
 def test_two_clients_have_no_reply_in_common_unless_they_say_that_they_are_one(question):
     first, second, third = (Anonymous(identity=one) for one in ("a", "a", "b"))
     assert [asked(one, question) for one in (first, second, third, first)] == [
-        *(first.text, first.text, third.text, first.text),
+        *(first.text, first.text, third.text, first.text)
     ]
 
 

@@ -134,8 +134,7 @@ def test_a_repaired_request_shows_the_reply_and_what_is_wrong_with_it(question):
         *question().messages,
         ChatMessage("assistant", '{"good": 1}'),
         ChatMessage(
-            "user",
-            "That reply cannot be used: good: not a boolean\nAnswer the question again, with one JSON object.",
+            "user", "That reply cannot be used: good: not a boolean\nAnswer the question again, with one JSON object."
         ),
     )
     assert repaired == question(messages=repaired.messages, repairs=question(), is_follow_up=True)

@@ -179,8 +179,7 @@ def test_every_class_of_failure_can_be_put_in(said, kind):
 
 
 @pytest.mark.parametrize(
-    ("ending", "error"),
-    [("refusal", RefusalError), ("filter", errors.FilterError), ("length", errors.TruncatedError)],
+    ("ending", "error"), [("refusal", RefusalError), ("filter", errors.FilterError), ("length", errors.TruncatedError)]
 )
 def test_a_reply_can_end_as_it_does_with_a_provider_and_is_paid_for(said, ending, error):
     usage = Usage(input_tokens=10, output_tokens=5)

@@ -93,8 +93,7 @@ def test_settings_that_fit_are_taken(settings):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["api_base", "api_key", "base_url", "messages", "model", "n", "response_format", "stream", "timeout"],
+    "name", ["api_base", "api_key", "base_url", "messages", "model", "n", "response_format", "stream", "timeout"]
 )
 def test_what_judgekit_sends_itself_is_no_parameter(name):
     with pytest.raises(ConfigError, match=f"^params cannot set {name}: judgekit sets that itself$"):
@@ -148,10 +147,7 @@ def test_settings_that_make_no_sense_are_refused_by_name(settings):
             "no setting of a judge's budget is called 'request', did you mean 'requests'? Known: usd, requests, tokens",
         ),
         ({"timeout": -1}, "a judge's settings: timeout: Input should be greater than 0, found -1"),
-        (
-            {"fallback": ["openai/b"]},
-            "fallback: expected a Judge such as Judge('openai/b'), found 'openai/b'",
-        ),
+        ({"fallback": ["openai/b"]}, "fallback: expected a Judge such as Judge('openai/b'), found 'openai/b'"),
     ],
     ids=str,
 )
@@ -179,18 +175,8 @@ def test_a_key_in_the_place_of_a_setting_is_shown_to_nobody(name):
 @pytest.mark.parametrize(
     "url",
     [
-        "localhost:8000/v1",
-        "api.openai.com/v1",
-        "ftp://x.org/v1",
-        "http://",
-        "http:///v1",
-        "http://x.org:99999/v1",
-        "http://x.org:port/v1",
-        "http://x.org:0/v1",
-        "http://[::1/v1",
-        "http://x .org/v1",
-        "http://x.org/v1\n",
-        "",
+        *("localhost:8000/v1", "api.openai.com/v1", "ftp://x.org/v1", "http://", "http:///v1", "http://x.org:99999/v1"),
+        *("http://x.org:port/v1", "http://x.org:0/v1", "http://[::1/v1", "http://x .org/v1", "http://x.org/v1\n", ""),
     ],
 )
 def test_an_address_has_to_be_one(url):

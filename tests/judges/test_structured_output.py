@@ -63,9 +63,7 @@ def test_a_reply_that_is_not_accepted_is_an_error_that_keeps_its_text_and_was_pa
     with ledger() as calls, pytest.raises(ReplyError, match=r"^good: is missing in bad$") as info:
         complete(asked, question(accept=unacceptable))
     assert info.value.text == "bad"
-    assert without_time(calls) == [
-        CALL.model_copy(update={"usage": USAGE, "cost_usd": 0.25, "error": "ReplyError"}),
-    ]
+    assert without_time(calls) == [CALL.model_copy(update={"usage": USAGE, "cost_usd": 0.25, "error": "ReplyError"})]
     assert [call.exchange for call in calls] == [question().exchange("bad")]
     assert len(asked.requests) == 1
 
@@ -84,9 +82,7 @@ def test_a_reply_that_is_no_answer_is_a_typed_error_and_was_paid(stub, question,
     with ledger() as calls, pytest.raises(kind) as info:
         complete(asked, question(accept=seen.append))
     assert str(info.value) == found
-    assert without_time(calls) == [
-        CALL.model_copy(update={"usage": USAGE, "cost_usd": 0.25, "error": kind.__name__}),
-    ]
+    assert without_time(calls) == [CALL.model_copy(update={"usage": USAGE, "cost_usd": 0.25, "error": kind.__name__})]
     assert seen == []
     assert len(asked.requests) == 1
 

@@ -356,12 +356,7 @@ def test_strict_mode_takes_the_form_of_every_reply(name):
 
 
 def obj(**properties: object) -> dict:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def nested(levels: int) -> dict:

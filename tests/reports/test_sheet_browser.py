@@ -21,10 +21,7 @@ CHROMIUM = Path("/usr/bin/chromium")
 DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 EVIL = "</script><script>alert(1)</script><!--<img src=x onerror=alert(2)>\u202e{{ 7 * 7 }}"
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed"),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed")]
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,7 @@ NESTED = Trace(
         AIMessage("Booked: the Ritz.", agent="front"),
     ],
     children=[
-        Trace(
-            messages=[HumanMessage("a hotel"), AIMessage("Ritz", agent="hotels")],
-            metadata={"call_id": "a"},
-        ),
+        Trace(messages=[HumanMessage("a hotel"), AIMessage("Ritz", agent="hotels")], metadata={"call_id": "a"}),
         Trace(messages=[HumanMessage("?"), AIMessage("!")]),
         Trace(messages=[]),
     ],

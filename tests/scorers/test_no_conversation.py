@@ -12,7 +12,7 @@ from judgekit.specs import ScorerSpec
 from judgekit.traces.sample import ExpectedCall, Ranking, Sample
 
 WITHOUT = {"classification", "adaptability", "collaboration_efficiency", "portability"} | {
-    *("auc", "average_precision", "err", "hit_rate", "ndcg", "precision_at_k", "recall_at_k", "reciprocal_rank"),
+    *("auc", "average_precision", "err", "hit_rate", "ndcg", "precision_at_k", "recall_at_k", "reciprocal_rank")
 }
 """Scorers of `ranking`, `prediction`, `label` and `fields`, which need no conversation."""
 EMPTY = Sample(

@@ -176,13 +176,7 @@ def test_the_order_of_the_members_does_not_matter(votes, draw):
 def test_every_vote_stays_in_the_details():
     found = verdict(1.0, "abstained", 1.0)
     assert found.details["votes"] == {
-        "m0": {
-            "judge": "judge/m0",
-            "status": "scored",
-            "value": 1.0,
-            "label": "label 1.0",
-            "reason": "why 1.0",
-        },
+        "m0": {"judge": "judge/m0", "status": "scored", "value": 1.0, "label": "label 1.0", "reason": "why 1.0"},
         "m1": {
             "judge": "judge/m1",
             "status": "abstained",
@@ -190,13 +184,7 @@ def test_every_vote_stays_in_the_details():
             "label": "label abstained",
             "reason": "abstained it",
         },
-        "m2": {
-            "judge": "judge/m2",
-            "status": "scored",
-            "value": 1.0,
-            "label": "label 1.0",
-            "reason": "why 1.0",
-        },
+        "m2": {"judge": "judge/m2", "status": "scored", "value": 1.0, "label": "label 1.0", "reason": "why 1.0"},
     }
     assert found.details["unasked"] == []
 

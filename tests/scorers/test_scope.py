@@ -26,16 +26,8 @@ def loaded(path):
 CLASSES = {name: loaded(path) for name, path in SCORERS.items()}
 WITHOUT_MESSAGES = {
     *(
-        "exact_match",
-        "string_presence",
-        "regex",
-        "similarity",
-        "json_match",
-        "json_diff",
-        "bleu",
-        "chrf",
-        "ter",
-        "rouge",
+        *("exact_match", "string_presence", "regex", "similarity", "json_match", "json_diff", "bleu", "chrf", "ter"),
+        *("rouge"),
     ),
     *("ngram_precision", "answer_match", "classification", "adaptability", "portability", "imported"),
 }

@@ -18,11 +18,7 @@ VOTES = arrays(np.float64, (3, 5), elements=st.sampled_from([0, 0.5, 1, NONE]))
 
 
 def test_votes_with_ties_and_without():
-    votes = [
-        [1, 1, 0.5, 0.0, NONE],
-        [1, 0, 0.5, 0.5, NONE],
-        [0, 0, NONE, 0.0, 1],
-    ]
+    votes = [[1, 1, 0.5, 0.0, NONE], [1, 0, 0.5, 0.5, NONE], [0, 0, NONE, 0.0, 1]]
     judged = [1, 0.5, 0.5, NONE, 1]
     assert pairwise_agreement(votes) == VotePairs(1 + 1 + 1 + 1, 3 + 3 + 1 + 3)
     assert pairwise_agreement(votes, ties=False) == VotePairs(1 + 1 + 1, 3 + 3 + 1)
@@ -55,11 +51,7 @@ def test_votes_that_are_none_are_refused(votes, judged, told):
 
 
 def test_the_ceiling_counts_each_item_once_and_the_judge_on_the_same_items():
-    ratings = [
-        [1, 1, 1.0, NONE, NONE],
-        [1, 1, NONE, NONE, NONE],
-        [0, 1, 0.0, 1, NONE],
-    ]
+    ratings = [[1, 1, 1.0, NONE, NONE], [1, 1, NONE, NONE, NONE], [0, 1, 0.0, 1, NONE]]
     assert human_ceiling(ratings) == pytest.approx((1 / 3 + 1 + 0) / 3)
     assert human_ceiling(ratings, [1, 1, 0, 0, 0]) == pytest.approx((2 / 3 + 1 + 1 / 2) / 3)
     assert human_ceiling(ratings, [1, NONE, 0, 0, 0]) == pytest.approx((2 / 3 + 1 / 2) / 2)

@@ -218,11 +218,7 @@ def test_the_usage_of_each_agent_is_its_own():
         asks("a", ("g", 1)),
     ]
     found = agent_usage(Trace(messages=own, children=[child, Trace(messages=[])]))
-    assert found == [
-        ("", "a", 3, 2, 1, 0, 1),
-        ("", "b", 1, 1, 1, 1, 0),
-        ("1.1", "helper", 2, 2, 1, 1, 1),
-    ]
+    assert found == [("", "a", 3, 2, 1, 0, 1), ("", "b", 1, 1, 1, 1, 0), ("1.1", "helper", 2, 2, 1, 1, 1)]
     assert agent_usage(Trace(messages=[HumanMessage("hi")])) == []
 
 

@@ -22,10 +22,7 @@ def result(identity: str | None = None, name: str | None = None, requestor: str 
 
 
 CASES = {
-    "by id, in any order": (
-        [ai(("f", "1"), ("g", "2")), result("2"), result("1")],
-        {1: (0, 1), 2: (0, 0)},
-    ),
+    "by id, in any order": ([ai(("f", "1"), ("g", "2")), result("2"), result("1")], {1: (0, 1), 2: (0, 0)}),
     "an id that is used again means the later call": (
         [ai(("f", "1")), result("1"), ai(("g", "1")), result("1")],
         {1: (0, 0), 3: (2, 0)},
@@ -49,10 +46,7 @@ CASES = {
         {1: (0, 1), 2: (0, 0), 3: (0, 2)},
     ),
     "without an id, a call that has one may be answered": ([ai(("f", "1")), result(name="f")], {1: (0, 0)}),
-    "without id and name, by position": (
-        [ai(("f", None), ("g", "2")), result(), result()],
-        {1: (0, 0), 2: (0, 1)},
-    ),
+    "without id and name, by position": ([ai(("f", None), ("g", "2")), result(), result()], {1: (0, 0), 2: (0, 1)}),
     "words between call and result change nothing": (
         [ai(("f", None)), AIMessage("wait"), HumanMessage("ok"), SystemMessage("."), result()],
         {4: (0, 0)},
@@ -100,10 +94,7 @@ conversations = st.lists(
     st.builds(AIMessage, tool_calls=calls)
     | st.builds(HumanMessage, tool_calls=calls)
     | st.builds(
-        ToolMessage,
-        tool_call_id=ids,
-        name=st.none() | names,
-        requestor=st.sampled_from(["assistant", "user"]),
+        ToolMessage, tool_call_id=ids, name=st.none() | names, requestor=st.sampled_from(["assistant", "user"])
     ),
     max_size=12,
 )

@@ -18,9 +18,7 @@ def test_constructors_take_values_by_position_as_by_keyword():
 
 
 @pytest.mark.parametrize(
-    "record",
-    [Sample(id="a"), ExpectedCall("f"), Ranking([], {})],
-    ids=lambda record: type(record).__name__,
+    "record", [Sample(id="a"), ExpectedCall("f"), Ranking([], {})], ids=lambda record: type(record).__name__
 )
 def test_records_are_frozen_and_refuse_fields_they_do_not_know(record):
     with pytest.raises(ValidationError, match="frozen"):

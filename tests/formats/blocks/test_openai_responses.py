@@ -104,12 +104,7 @@ ITEMS = {
             SAID,
         ],
         [
-            AIMessage(
-                tool_calls=[
-                    ToolCall("f", id="1"),
-                    ToolCall("f", '{"a":', id="2"),
-                ]
-            ),
+            AIMessage(tool_calls=[ToolCall("f", id="1"), ToolCall("f", '{"a":', id="2")]),
             ToolMessage("b", tool_call_id="2"),
             ToolMessage("", tool_call_id="1"),
             AIMessage("x"),
@@ -208,10 +203,7 @@ ITEMS = {
     ),
     "a call to an MCP server": (
         [{"type": "mcp_call", "id": "1", "name": "f", "arguments": '{"a": 1}', "server_label": "s", "output": "ok"}],
-        [
-            provided("f", {"a": 1}, type="mcp_call", server_label="s"),
-            ToolMessage("ok", tool_call_id="1", name="f"),
-        ],
+        [provided("f", {"a": 1}, type="mcp_call", server_label="s"), ToolMessage("ok", tool_call_id="1", name="f")],
     ),
     "a failed call to an MCP server": (
         [
@@ -243,11 +235,7 @@ ITEMS = {
         [
             provided("f", {}, type="mcp_call"),
             ToolMessage(
-                "down",
-                tool_call_id="1",
-                name="f",
-                is_error=True,
-                extra={"error": {"type": "mcp_tool_execution_error"}},
+                "down", tool_call_id="1", name="f", is_error=True, extra={"error": {"type": "mcp_tool_execution_error"}}
             ),
         ],
     ),
@@ -317,10 +305,7 @@ ITEMS = {
             AIMessage(
                 tool_calls=[
                     ToolCall(
-                        "local_shell",
-                        {"type": "exec", "command": ["ls"]},
-                        id="1",
-                        extra={"type": "local_shell_call"},
+                        "local_shell", {"type": "exec", "command": ["ls"]}, id="1", extra={"type": "local_shell_call"}
                     )
                 ]
             ),
@@ -336,10 +321,7 @@ ITEMS = {
             AIMessage(
                 tool_calls=[
                     ToolCall(
-                        "apply_patch",
-                        {"type": "delete_file", "path": "p"},
-                        id="1",
-                        extra={"type": "apply_patch_call"},
+                        "apply_patch", {"type": "delete_file", "path": "p"}, id="1", extra={"type": "apply_patch_call"}
                     )
                 ]
             ),

@@ -51,10 +51,7 @@ PLACEHOLDERS = {
         [{"role": "model", "parts": [{"text": "ok"}, {"functionCall": {"name": "", "args": {}}}]}],
     ),
     "Bedrock": ("bedrock", said([{"text": "ok", "toolUse": {"toolUseId": "", "name": "", "input": {}}}])),
-    "Responses": (
-        "openai-responses",
-        [*chat(), {"type": "function_call", "call_id": "", "name": "", "arguments": ""}],
-    ),
+    "Responses": ("openai-responses", [*chat(), {"type": "function_call", "call_id": "", "name": "", "arguments": ""}]),
     "LangChain": ("langchain", langchain(tool_calls=[{"name": "", "args": {}, "id": None, "type": "tool_call"}])),
     "LangChain, broken": ("langchain", langchain(invalid_tool_calls=[{"name": "", "args": "", "id": "", "error": ""}])),
     "LangChain, beside": ("langchain", langchain(additional_kwargs={"function_call": BLANK, "tool_calls": [{}]})),

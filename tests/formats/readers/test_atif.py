@@ -212,10 +212,7 @@ def test_nothing_else_is_recognized(document):
         (steps({**USER, "is_copied_context": True}), "steps: expected steps of this trajectory, found none"),
         (steps({**USER, "source": "martian"}), "steps[0].source: expected one of user, agent, system, found 'martian'"),
         (steps({**USER, "message": {"a": 1}}), "steps[0].message: expected a string or a list of parts"),
-        (
-            steps(agent([{"tool_call_id": "c"}], [])),
-            "steps[0].tool_calls[0].function_name: expected a tool name",
-        ),
+        (steps(agent([{"tool_call_id": "c"}], [])), "steps[0].tool_calls[0].function_name: expected a tool name"),
     ],
 )
 def test_an_error_says_where_in_the_trajectory_and_what_was_found(trajectory, error):

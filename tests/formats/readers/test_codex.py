@@ -162,10 +162,7 @@ def test_turns_that_the_user_took_back_are_left_out():
     made = trace(said("user", "a"), said("assistant", "b"), said("user", "c"), said("assistant", "d"), back)
     assert [message.text for message in made.messages] == ["a", "b"]
     [warning] = made.warnings
-    assert (warning.message, warning.path) == (
-        "2 messages of 1 turns that the user undid, dropped",
-        "[4].payload",
-    )
+    assert (warning.message, warning.path) == ("2 messages of 1 turns that the user undid, dropped", "[4].payload")
 
 
 @pytest.mark.parametrize(

@@ -170,10 +170,7 @@ CONTENTS = {
     ),
     "result": (returned({"result": "x"}), [ToolMessage("x", name="f")]),
     "output": (returned({"output": [1]}), [ToolMessage("[1]", name="f")]),
-    "result beside more": (
-        returned({"result": 1, "b": 2}),
-        [ToolMessage('{"result": 1, "b": 2}', name="f")],
-    ),
+    "result beside more": (returned({"result": 1, "b": 2}), [ToolMessage('{"result": 1, "b": 2}', name="f")]),
     "any object": (returned({"temperature": "21C"}), [ToolMessage('{"temperature": "21C"}', name="f")]),
     "error": (returned({"error": "timeout"}), [ToolMessage("timeout", name="f", is_error=True)]),
     "error that is an object": (
@@ -218,10 +215,7 @@ CONTENTS = {
         [
             AIMessage("a", tool_calls=[ToolCall("code_execution", CODE["executableCode"], metadata=PROVIDER)]),
             ToolMessage(
-                "2",
-                name="code_execution",
-                is_error=False,
-                extra={"codeExecutionResult": {"outcome": "OUTCOME_OK"}},
+                "2", name="code_execution", is_error=False, extra={"codeExecutionResult": {"outcome": "OUTCOME_OK"}}
             ),
             AIMessage("b"),
         ],
@@ -259,10 +253,7 @@ def test_contents_are_read_as_our_messages(contents, messages):
         assert READER.sample(record, 0).trace.messages == tuple(messages)
 
 
-@pytest.mark.parametrize(
-    ("outcome", "is_error"),
-    [("OUTCOME_DEADLINE_EXCEEDED", True), ("OUTCOME_UNSPECIFIED", None)],
-)
+@pytest.mark.parametrize(("outcome", "is_error"), [("OUTCOME_DEADLINE_EXCEEDED", True), ("OUTCOME_UNSPECIFIED", None)])
 def test_code_that_took_too_long_failed_and_of_an_outcome_without_a_name_nothing_is_known(outcome, is_error):
     result = {"codeExecutionResult": {"outcome": outcome, "output": ""}}
     assert READER.sample(model(CODE, result), 0).trace.messages[-1].is_error is is_error
@@ -308,11 +299,7 @@ def test_a_request_is_read_whole(document):
 )
 def test_a_pair_takes_the_shapes_that_the_sdk_takes(sent, messages):
     response = {"candidates": RESPONSE["candidates"][:1]}
-    document = {
-        "key": "k",
-        "request": {**sent, "config": {**sent.get("config", {}), "seed": 1}},
-        "response": response,
-    }
+    document = {"key": "k", "request": {**sent, "config": {**sent.get("config", {}), "seed": 1}}, "response": response}
     assert detect(document).name == "gemini"
     sample = READER.sample(document, 0)
     assert sample.id == "k"
@@ -341,12 +328,7 @@ def test_usage_adds_up_and_keeps_what_was_summed():
         output_tokens=7,
         cached_tokens=2,
         reasoning_tokens=4,
-        extra={
-            "promptTokenCount": 10,
-            "toolUsePromptTokenCount": 5,
-            "candidatesTokenCount": 3,
-            "totalTokenCount": 22,
-        },
+        extra={"promptTokenCount": 10, "toolUsePromptTokenCount": 5, "candidatesTokenCount": 3, "totalTokenCount": 22},
     )
 
 

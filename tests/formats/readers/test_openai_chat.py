@@ -178,10 +178,7 @@ MESSAGES = {
             ]
         ),
     ),
-    "result of another type": (
-        {"role": "tool", "content": {"a": ["é"]}},
-        ToolMessage('{"a": ["é"]}'),
-    ),
+    "result of another type": ({"role": "tool", "content": {"a": ["é"]}}, ToolMessage('{"a": ["é"]}')),
     "result that is a list of values": (
         {"role": "tool", "content": [{"city": "Paris"}, 5]},
         ToolMessage('[{"city": "Paris"}, 5]'),
@@ -262,11 +259,7 @@ MESSAGES = {
     ),
     "extra keys of messages": (
         assistant(content="x", annotations=[], audio=None, cost=0.5, id="m", timestamp="2025-01-02T03:04:05Z"),
-        AIMessage(
-            "x",
-            id="m",
-            extra={"annotations": [], "cost": 0.5, "timestamp": "2025-01-02T03:04:05Z"},
-        ),
+        AIMessage("x", id="m", extra={"annotations": [], "cost": 0.5, "timestamp": "2025-01-02T03:04:05Z"}),
     ),
 }
 
@@ -382,8 +375,7 @@ def test_a_document_is_one_conversation_or_many(document, conversations):
 
 
 @pytest.mark.parametrize(
-    ("row", "identity"),
-    [({}, "7"), ({"id": "a"}, "a"), ({"id": 12}, "12"), ({"id": 0}, "0"), ({"id": None}, "7")],
+    ("row", "identity"), [({}, "7"), ({"id": "a"}, "a"), ({"id": 12}, "12"), ({"id": 0}, "0"), ({"id": None}, "7")]
 )
 def test_the_id_of_a_row_names_sample_and_trace_or_else_its_index(row, identity):
     sample = READER.sample({**row, "messages": [HI]}, 7)
@@ -600,20 +592,8 @@ def test_the_response_is_the_last_message_after_those_of_the_request():
         ({"messages": [HI], "choices": ["A", "B"]}, [HumanMessage("Hi")], "0"),
     ],
     ids=[
-        "response",
-        "flat",
-        "messages",
-        "an id that is an object",
-        "no response",
-        "error",
-        "id of the message",
-        "a text",
-        "a text as output",
-        "system",
-        "system twice",
-        "batch",
-        "batch output",
-        "choices of a quiz",
+        *("response", "flat", "messages", "an id that is an object", "no response", "error", "id of the message"),
+        *("a text", "a text as output", "system", "system twice", "batch", "batch output", "choices of a quiz"),
     ],
 )
 def test_a_request_and_its_response_may_be_written_in_many_ways(row, messages, identity):
@@ -839,26 +819,9 @@ JSON = st.recursive(
         | st.dictionaries(
             st.sampled_from(
                 [
-                    "messages",
-                    "role",
-                    "content",
-                    "tool_calls",
-                    "function",
-                    "name",
-                    "arguments",
-                    "type",
-                    "text",
-                    "id",
-                    "usage",
-                    "choices",
-                    "message",
-                    "delta",
-                    "index",
-                    "request",
-                    "response",
-                    "tools",
-                    "reasoning_details",
-                    "image_url",
+                    *("messages", "role", "content", "tool_calls", "function", "name", "arguments", "type", "text"),
+                    *("id", "usage", "choices", "message", "delta", "index", "request", "response", "tools"),
+                    *("reasoning_details", "image_url"),
                 ]
             ),
             inner,

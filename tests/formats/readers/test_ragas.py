@@ -60,10 +60,7 @@ def test_a_multi_turn_row():
             ],
         ),
         reference="12 and 20",
-        reference_tool_calls=[
-            ExpectedCall("weather", {"city": "Paris"}),
-            ExpectedCall("f", extra={"note": "kept"}),
-        ],
+        reference_tool_calls=[ExpectedCall("weather", {"city": "Paris"}), ExpectedCall("f", extra={"note": "kept"})],
         reference_topics=["weather"],
         fields={"rubrics": {"score1": "bad"}},
     )
@@ -183,10 +180,7 @@ def test_a_result_that_answers_no_call_stays_with_a_warning():
         ),
         ({"user_input": [{"type": ["ai"]}]}, "user_input[0].type: expected one of human, ai, tool, found ["),
         ({"user_input": [{"type": "ai", "content": ["x"]}]}, "user_input[0].content: expected a string, found ["),
-        (
-            {"user_input": [{"type": "ai", "tool_calls": [{}]}]},
-            "user_input[0].tool_calls[0].name: expected a tool",
-        ),
+        ({"user_input": [{"type": "ai", "tool_calls": [{}]}]}, "user_input[0].tool_calls[0].name: expected a tool"),
         (
             {"user_input": [{"type": "ai", "tool_calls": [5]}]},
             "user_input[0].tool_calls[0]: expected an object, found 5",

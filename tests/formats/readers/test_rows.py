@@ -427,10 +427,7 @@ NAN = float("nan")
 @pytest.mark.parametrize(
     ("row", "found"),
     [
-        (
-            {"response": "a", "output": "b"},
-            "two different responses: 'response' is 'a' and 'output' is 'b'; keep one",
-        ),
+        ({"response": "a", "output": "b"}, "two different responses: 'response' is 'a' and 'output' is 'b'; keep one"),
         ({"reference": ["a"], "references": ["b"]}, "found a list in 'reference' and also 'references'; keep one"),
         ({"response": "a", "reference": {"a": 5}}, "reference: Input should be a valid string, found {'a': 5}"),
         ({"response": "a", "reference": ["a", {}]}, "references[1]: Input should be a valid string, found {}"),

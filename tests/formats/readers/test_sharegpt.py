@@ -69,11 +69,7 @@ def test_a_conversation_with_calls_of_both_kinds_is_read():
     )
     assert [
         (index, caller.message, caller.position) for index, caller in pair_results(trace.messages).calls.items()
-    ] == [
-        (3, 2, 0),
-        (7, 6, 0),
-        (8, 6, 1),
-    ]
+    ] == [(3, 2, 0), (7, 6, 0), (8, 6, 1)]
     assert trace.tools == (ToolDefinition("weather", description="d", parameters={"type": "object"}),)
     assert (sample.id, trace.extra, trace.warnings) == ("a", {"images": ["a.png"]}, ())
 

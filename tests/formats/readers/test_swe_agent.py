@@ -115,11 +115,7 @@ def test_a_trajectory_of_mini_swe_agent_is_read():
 
 @pytest.mark.parametrize(
     "document",
-    [
-        {"history": FILE["history"]},
-        {"history": [{"role": "user", "content": "x"}], "trajectory": []},
-        [FILE, MINI],
-    ],
+    [{"history": FILE["history"]}, {"history": [{"role": "user", "content": "x"}], "trajectory": []}, [FILE, MINI]],
 )
 def test_parts_of_a_file_and_lists_are_recognized(document):
     assert detect(document).name == "swe-agent"

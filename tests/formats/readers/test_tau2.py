@@ -129,9 +129,7 @@ def test_a_simulation_becomes_a_sample():
             messages=[
                 SystemMessage("s"),
                 AIMessage(
-                    "Hi",
-                    timestamp=datetime.fromisoformat("2025-08-01T16:16:37"),
-                    extra={"turn_idx": 0, "cost": 0.0},
+                    "Hi", timestamp=datetime.fromisoformat("2025-08-01T16:16:37"), extra={"turn_idx": 0, "cost": 0.0}
                 ),
                 HumanMessage(
                     tool_calls=[ToolCall("toggle", id="c", extra={"requestor": "user"})],
@@ -379,16 +377,8 @@ def test_what_was_not_checked_keeps_its_task_only_if_a_trial_confirms_it_where_o
     expected = [one.reference_tool_calls and [call.name for call in one.reference_tool_calls] for one in samples]
     assert expected == [["f"], ["f"], ["g"], None, ["f"], ["g"], None, None, None, None]
     assert [one.group.removeprefix("airline ") for one in samples] == [
-        "1",
-        "1",
-        "2 (another version)",
-        "2 (another version)",
-        "3",
-        "3 (another version)",
-        "3 (another version)",
-        "4 (another version)",
-        "5 (another version)",
-        "6",
+        *("1", "1", "2 (another version)", "2 (another version)", "3", "3 (another version)", "3 (another version)"),
+        *("4 (another version)", "5 (another version)", "6"),
     ]
     told = [[one.message.partition(";")[0] for one in sample.trace.warnings] for sample in samples]
     assert told[3] == ["the file holds tasks of another version"]

@@ -190,11 +190,7 @@ MESSAGES = {
                 toolInvocations=[INVOCATION],
             )
         ],
-        [
-            AIMessage(tool_calls=[INVOKED], extra={"toolInvocations": [INVOCATION]}),
-            INVOKED_RESULT,
-            AIMessage("So"),
-        ],
+        [AIMessage(tool_calls=[INVOKED], extra={"toolInvocations": [INVOCATION]}), INVOKED_RESULT, AIMessage("So")],
     ),
     "version 4, steps of calls": (
         [
@@ -280,9 +276,7 @@ MESSAGES = {
         ],
         [
             AIMessage(
-                tool_calls=[
-                    ToolCall("f", {"a": 1}, id="c", metadata=PROVIDED, extra={"providerExecuted": True}),
-                ]
+                tool_calls=[ToolCall("f", {"a": 1}, id="c", metadata=PROVIDED, extra={"providerExecuted": True})]
             ),
             answer("x"),
             AIMessage("a"),

@@ -169,7 +169,7 @@ def test_a_server_of_ones_own_is_told_nothing_of_the_environment_and_little_of_t
     complete(server.url, api_key=api_key)
     [received] = server.requests
     assert received.headers.keys() - {"connection"} == {
-        *("accept", "accept-encoding", "authorization", "content-length", "content-type", "host", "user-agent"),
+        *("accept", "accept-encoding", "authorization", "content-length", "content-type", "host", "user-agent")
     }
     assert received.headers["authorization"] == f"Bearer {api_key or 'no-key'}"
 

@@ -86,13 +86,8 @@ def test_no_text_takes_more_time_than_its_length(said):
         ),
         *("api_key", "apiKey", "X-Api-Key", "Ocp-Apim-Subscription-Key", "azure_ad_token", "vertex_credentials", "key"),
         *(
-            "Authorization",
-            "Proxy-Authorization",
-            "password",
-            "DB_PASSWORD",
-            "OPENAI_API_KEY_2",
-            "Cookie",
-            "accessToken",
+            *("Authorization", "Proxy-Authorization", "password", "DB_PASSWORD", "OPENAI_API_KEY_2", "Cookie"),
+            *("accessToken"),
         ),
     ],
 )
@@ -104,14 +99,8 @@ def test_names_of_secrets_are_known(name):
     "name",
     [
         *(
-            "max_tokens",
-            "budget_tokens",
-            "prompt_cache_key",
-            "monkey",
-            "keyword",
-            "author",
-            "tokenizer",
-            "stop_token_ids",
+            *("max_tokens", "budget_tokens", "prompt_cache_key", "monkey", "keyword", "author", "tokenizer"),
+            *("stop_token_ids"),
         ),
         *("api-version", "HTTP-Referer", "X-Title", "anthropic-beta", "OpenAI-Organization", "PATH", "HOME"),
     ],

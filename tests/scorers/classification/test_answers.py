@@ -223,10 +223,7 @@ def test_an_expected_output_that_says_nothing_leaves_the_reference(nothing):
     sample = Sample.of([AIMessage("five")], reference="five", fields={"expected_output": nothing})
     assert AnswerMatch().score(sample).details["expected"] == "five"
     alone = AnswerMatch().score(sample.model_copy(update={"reference": None}))
-    assert (alone.status, alone.reason) == (
-        "skipped",
-        "the sample has no reference, no label and no expected_output",
-    )
+    assert (alone.status, alone.reason) == ("skipped", "the sample has no reference, no label and no expected_output")
 
 
 @pytest.mark.parametrize(

@@ -125,10 +125,7 @@ def test_ids_that_are_texts_may_be_compared_as_such():
             Ranking(["x", "Cat", "cat"], {"cat": 1}),
             "retrieved has ids that are equal after normalization: 'Cat'; 'cat'",
         ),
-        (
-            Ranking(["x"], {"Cat": 1, "cat.": 1}),
-            "relevance has ids that are equal after normalization: 'Cat'; 'cat.'",
-        ),
+        (Ranking(["x"], {"Cat": 1, "cat.": 1}), "relevance has ids that are equal after normalization: 'Cat'; 'cat.'"),
     ],
 )
 def test_ids_that_become_one_are_an_error_that_names_them(ranking, found):

@@ -57,11 +57,7 @@ def test_matches_of_all_orders_are_divided_by_all_ngrams_of_the_response():
     found = score("the cat sat here", "the cat sat there")  # 3 of 4, 2 of 3, 1 of 2, 0 of 1
     assert found.value == pytest.approx(float(Fraction(6, 10)))
     assert found.reason == "6 of 10 n-grams of the response are in the reference"
-    assert found.details == {
-        "matches": [3, 2, 1, 0],
-        "in_response": [4, 3, 2, 1],
-        "reference": "the cat sat there",
-    }
+    assert found.details == {"matches": [3, 2, 1, 0], "in_response": [4, 3, 2, 1], "reference": "the cat sat there"}
 
 
 def test_an_ngram_counts_no_more_often_than_the_reference_has_it():

@@ -177,15 +177,9 @@ def test_how_a_tool_that_is_not_called_ended_is_not_decided(status):
 
 def test_where_a_pattern_fits_several_tools_each_of_them_must_have_ended_so():
     failed = {0: True, 1: False, 2: False}
-    assert check(Status("*", "recovered"), [A], [A], [B], failed=failed) == (
-        False,
-        "b: 0 of 1 call failed",
-    )
+    assert check(Status("*", "recovered"), [A], [A], [B], failed=failed) == (False, "b: 0 of 1 call failed")
     assert check(Status("*", "recovered"), [A], [A], [C], failed={0: True, 1: False})[0] is False
-    assert check(Status("*", "ok"), [B], [C], failed={0: False}) == (
-        None,
-        "c: 0 of 1 call failed, 1 may have failed",
-    )
+    assert check(Status("*", "ok"), [B], [C], failed={0: False}) == (None, "c: 0 of 1 call failed, 1 may have failed")
     assert check(Status("*", "ok"), [B], [C], failed={0: False, 1: False})[0] is True
 
 

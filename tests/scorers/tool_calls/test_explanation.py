@@ -77,12 +77,7 @@ REASONS = {
     ),
     "more is allowed": ("contains", "a", ["ab"], "1 of 1 expected calls matched; extra, allowed: b (message 2)"),
     "less is allowed": ("only_these", "ab", ["a"], "1 of 2 expected calls matched; missing, allowed: b"),
-    "out of order": (
-        "exact",
-        "abc",
-        ["c", "a", "b"],
-        "2 of 3 expected calls matched; out of order: c (message 2)",
-    ),
+    "out of order": ("exact", "abc", ["c", "a", "b"], "2 of 3 expected calls matched; out of order: c (message 2)"),
     "one came between": ("exact", "abc", ["a", "x", "b", "c"], "3 of 3 expected calls matched; extra: x (message 3)"),
     "out of place": (
         ToolMatch(credit="recall"),

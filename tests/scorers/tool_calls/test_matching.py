@@ -269,11 +269,7 @@ def test_pairs_that_are_told_are_in_order_and_what_is_out_of_order_could_not_be_
 
 
 def test_calls_of_a_turn_are_out_of_order_also_where_calls_of_another_turn_stand_between_them():
-    expected = [
-        ExpectedCall("f", {}, turn=0),
-        ExpectedCall("f", {"a": 0}, turn=2),
-        ExpectedCall("f", {"b": 0}, turn=0),
-    ]
+    expected = [ExpectedCall("f", {}, turn=0), ExpectedCall("f", {"a": 0}, turn=2), ExpectedCall("f", {"b": 0}, turn=0)]
     calls = [(1, 0, ToolCall("f", {"b": 0})), (1, 0, ToolCall("f", {"c": 1})), (3, 2, ToolCall("f", {"a": 0}))]
     how = ToolMatch(order="in_order", within="turn", parallel="ordered")
     details = explain_match(match_of(how, expected, [ActualCall(*call) for call in calls])).details
