@@ -1,7 +1,7 @@
 """The end of a command that made a run: its numbers, problems, files, gates and exit code."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -16,9 +16,10 @@ from judgekit.jobs.options import RunOptions
 from judgekit.locations import Location
 from judgekit.reports.glossary import Consoles
 from judgekit.reports.summary import lowest_rows, show_summary
+from judgekit.runs.audit_records import Correction
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.results import Run
-from judgekit.runs.rows import RunRecord
+from judgekit.runs.rows import Row, RunRecord
 from judgekit.terminal import console, printable, printable_lines, recorded_text
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -98,9 +99,9 @@ def show_run(run: Run, show: int, console: Console, gates: GateResults | None = 
     """Print a line about the conversations, a line per scorer, and the ``show`` lowest scores of each."""
     if run.usage.conversations:
         console.print(str(run.usage), soft_wrap=True)
-    low_coverage = {} if gates is None else gates.low_coverage
-    lowest = lowest_rows(run, show) if show else {}
-    corrections = run_corrections(run) if run.has_judges else {}
+    low_coverage: Mapping[str, str] = {} if gates is None else gates.low_coverage
+    lowest: Mapping[str, Sequence[Row]] = lowest_rows(run, show) if show else {}
+    corrections: Mapping[str, Correction] = run_corrections(run) if run.has_judges else {}
     show_summary(run.summary, console, lowest, low_coverage=low_coverage, corrections=corrections)
 
 

@@ -112,8 +112,8 @@ def _cells(store: RunStore, number: int) -> tuple[str, ...]:
         return str(number), "", "damaged", "", "", f"{counts.scores:,}", f"{counts.failed:,}"
     results = store.results(number)
     if results and len(results) == len(record.scorers):
-        names = [_scorer_text(scorer, result) for scorer, result in zip(record.scorers, results, strict=True)]
-        scores, failed = sum(result.scores for result in results), sum(result.failed for result in results)
+        names = [_scorer_text(scorer, row) for scorer, row in zip(record.scorers, results, strict=True)]
+        scores, failed = sum(row.scores for row in results), sum(row.failed for row in results)
         samples = SampleCount(record.samples, record.count_precision)
     else:  # it is not finished, or has changed since
         names = [scorer.name for scorer in record.scorers]
@@ -131,11 +131,11 @@ def _cells(store: RunStore, number: int) -> tuple[str, ...]:
     return str(record.number), _local(record.started_at), what, took, *numbers
 
 
-def _scorer_text(scorer: ScorerRecord, result: ScorerResult) -> str:
+def _scorer_text(scorer: ScorerRecord, row: ScorerResult) -> str:
     """Return the name of a scorer with its number and the 95 % interval, as far as it has them."""
-    if result.mean is None:
+    if row.mean is None:
         return scorer.name
-    return f"{scorer.name} {Estimate(value=result.mean, low=result.low, high=result.high)}"
+    return f"{scorer.name} {Estimate(value=row.mean, low=row.low, high=row.high)}"
 
 
 def _state(record: RunRecord) -> str:

@@ -68,7 +68,7 @@ def show_summary(
         corrections: By scorer, its corrected mean, or the reason why there is none.
         seed: The seed of a bootstrap, if raw numbers are to have bootstrap intervals.
     """
-    corrected = corrected_means(corrections) if corrections else {}
+    corrected: Mapping[str, Estimate] = corrected_means(corrections) if corrections else {}
     uncorrected = (line for line in summary if line.scorer not in corrected)
     intervals = {line.scorer: line.interval if seed is None else line.bootstrap(seed) for line in uncorrected}
     raw = {line.scorer: Estimate.of(line.value, intervals.get(line.scorer)) for line in summary}

@@ -350,7 +350,7 @@ class RunReader(RunFile):
                     raise self._damaged(f"the order of the conversations of run {run}")
                 last = number
                 if sample_filter(number):
-                    row = next(self._select(_CONVERSATION, run, number), (0,))
+                    row: tuple[Any, ...] = next(self._select(_CONVERSATION, run, number), (0,))
                     what = f"sample {number} of run {run}"
                     if (dictionary := self._dictionary(row)) is None:
                         raise self._damaged(what)
@@ -366,10 +366,12 @@ class RunReader(RunFile):
         Raises:
             StoreError: One of them is damaged, and not listed in ``except_scorers``.
         """
-        scorers = [(scorer.name, scorer.exchange_dictionary) for scorer in self.record(run).scorers]
+        scorers = {
+            index: (scorer.name, scorer.exchange_dictionary) for index, scorer in enumerate(self.record(run).scorers)
+        }
         for row in self._select("SELECT * FROM exchanges WHERE run = ? ORDER BY sample, scorer, call", run):
             _, number, index, call, body, _ = row
-            scorer, dictionary = scorers[index] if index in range(len(scorers)) else ("", b"")
+            scorer, dictionary = scorers.get(index, ("", b""))
             if (number, scorer, call) not in except_scorers:
                 what = f"a judge's reply about sample {number} of run {run}"
                 if not is_intact(row):

@@ -91,7 +91,7 @@ class RunStore(RunReader):
 
     def write_results(self, run: int, results: Iterable[ScorerResult]) -> None:
         """Write the results of a finished run, which lists of runs read."""
-        rows = [(run, index, *result) for index, result in enumerate(results)]
+        rows = [(run, index, *columns) for index, columns in enumerate(results)]
         with self.transaction() as db:
             db.execute("DELETE FROM results WHERE run = ?", (run,))
             db.executemany(
