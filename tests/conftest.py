@@ -29,7 +29,7 @@ from respx.mocks import HTTPCoreMocker
 from threadpoolctl import threadpool_limits
 
 import judgekit
-from judgekit import AIMessage, HumanMessage, PromptScorer, Run, Sample, Score, ScriptedJudge, load_prompt
+from judgekit import PromptScorer, Run, Score, ScriptedJudge, SystemMessage, ToolCall, ToolMessage, Usage, load_prompt
 from judgekit.analysis.audit import audit
 from judgekit.analysis.findings import (
     Audit,
@@ -45,19 +45,9 @@ from judgekit.runs.audit_records import AuditRecord, ConfusionCounts, Correction
 from judgekit.runs.population import Population
 from judgekit.score import JudgeCall
 from judgekit.scoring import FunctionScorer, scorer
-from judgekit.traces.message import (
-    MediaPart,
-    OtherPart,
-    ReasoningPart,
-    RefusalPart,
-    SystemMessage,
-    TextPart,
-    ToolCall,
-    ToolMessage,
-    Usage,
-)
+from judgekit.traces.message import AIMessage, HumanMessage, MediaPart, OtherPart, ReasoningPart, RefusalPart, TextPart
 from judgekit.traces.recording import Label, ToolDefinition, TraceSource, TraceWarning
-from judgekit.traces.sample import ExpectedCall, Ranking
+from judgekit.traces.sample import ExpectedCall, Ranking, Sample
 from judgekit.traces.trace import Trace
 
 if TYPE_CHECKING:

@@ -13,20 +13,7 @@ from rouge_score.rouge_scorer import RougeScorer
 
 import judgekit.jobs.resume
 import judgekit.scorers.tool_calls.matchers
-from judgekit import (
-    BLEU,
-    ROUGE,
-    AIMessage,
-    ArgMatch,
-    HumanMessage,
-    Judge,
-    Sample,
-    ToolCall,
-    ToolCallAccuracy,
-    ToolCallF1,
-    ToolMatch,
-    errors,
-)
+from judgekit import BLEU, ROUGE, ArgMatch, Judge, Sample, ToolCallAccuracy, ToolCallF1, errors
 from judgekit.config import Config
 from judgekit.formats.reading import read
 from judgekit.judges.layers import build_client
@@ -38,8 +25,9 @@ from judgekit.judges.structured_output import SchemaSupport
 from judgekit.probes.suite import probe_pairs
 from judgekit.scorers import SCORERS
 from judgekit.scorers.tool_calls.constraints import Constraint
-from judgekit.scorers.tool_calls.modes import PRESETS
+from judgekit.scorers.tool_calls.modes import PRESETS, ToolMatch
 from judgekit.specs import ScorerSpec
+from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = Path(judgekit.__file__).parent

@@ -21,23 +21,11 @@ import yaml
 
 import judgekit
 import judgekit.stats
-from judgekit import (
-    AIMessage,
-    ArgMatch,
-    HumanMessage,
-    JudgekitError,
-    Sample,
-    Scorer,
-    ToolCall,
-    ToolCallF1,
-    ToolCallMatch,
-    ToolMatch,
-    constraints,
-    errors,
-    matchers,
-)
+from judgekit import ArgMatch, Sample, Scorer, ToolCallF1, ToolCallMatch, ToolMatch, constraints, errors, matchers
+from judgekit.errors import JudgekitError
 from judgekit.judges.prompt_file import shipped_prompts
 from judgekit.scorers import SCORERS
+from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

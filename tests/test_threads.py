@@ -14,24 +14,10 @@ import pytest
 from rapidfuzz.distance import Indel, JaroWinkler, LCSseq, Levenshtein
 from rapidfuzz.fuzz import token_sort_ratio
 
-from judgekit import (
-    ROUGE,
-    TER,
-    AIMessage,
-    ArgMatch,
-    HumanMessage,
-    Regex,
-    Sample,
-    Similarity,
-    ToolCall,
-    ToolCallF1,
-    ToolMessage,
-    attempt,
-    run,
-    scorer,
-)
+from judgekit import ROUGE, TER, ArgMatch, Regex, Sample, Similarity, ToolCallF1, attempt, run, scorer
 from judgekit.scorers.text.base import compare_without_gil
 from judgekit.threads import _MOST, run_in_thread
+from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
 
 GREETING = Sample.of([HumanMessage("Hello."), AIMessage("Hello.")], id="greeting")
 

@@ -8,26 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from judgekit import (
-    AIMessage,
-    HumanLabel,
-    HumanMessage,
-    Judge,
-    PromptScorer,
-    Run,
-    Sample,
-    ScriptedJudge,
-    aalign,
-    align,
-    audit,
-    load_prompt,
-    run,
-)
+from judgekit import HumanLabel, Judge, PromptScorer, Run, Sample, ScriptedJudge, aalign, align, audit, load_prompt, run
 from judgekit.analysis.sampling import draw_samples
 from judgekit.errors import BudgetError, ConfigError, StoreError
 from judgekit.judges.request import Request
 from judgekit.runs.alignments import assigned_role, read_alignments
 from judgekit.runs.audit_records import AuditRecord
+from judgekit.traces.message import AIMessage, HumanMessage
 
 WORDS = [
     *("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "haven", "inlet", "jetty", "knoll", "lagoon"),

@@ -9,23 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit import (
-    AgentGoalAccuracyWithReference,
-    AIMessage,
-    Pairwise,
-    Panel,
-    Repeat,
-    Run,
-    Sample,
-    ScriptedJudge,
-    Selective,
-    run,
-    scorer,
-)
+from judgekit import AIMessage, Pairwise, Panel, Repeat, Run, Sample, ScriptedJudge, Selective, run, scorer
 from judgekit.analysis.labels import HumanLabel, deduplicate, label_value, read_labels, recorded_labels
 from judgekit.errors import ConfigError, TraceError
 from judgekit.reports.csv_export import csv_table
 from judgekit.runs.rows import ScorerRecord
+from judgekit.scorers.goal import AgentGoalAccuracyWithReference
 from judgekit.traces.recording import Label
 
 GOAL = HumanLabel(sample="s1", scorer="goal", value="yes")

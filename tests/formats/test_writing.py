@@ -7,21 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from judgekit import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
 from judgekit.errors import ConfigError, TraceError
 from judgekit.formats.detect import detect
 from judgekit.formats.reading import read
 from judgekit.formats.writing import write
-from judgekit.traces.message import (
-    AIMessage,
-    HumanMessage,
-    MediaPart,
-    RefusalPart,
-    SystemMessage,
-    TextPart,
-    ToolCall,
-    ToolMessage,
-    Usage,
-)
+from judgekit.traces.message import MediaPart, RefusalPart, TextPart
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from judgekit import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 from judgekit.judges.inputs import PROMPT_INPUTS, RenderOptions
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import shipped_prompts
@@ -16,18 +17,7 @@ from judgekit.judges.scripted import ScriptedJudge
 from judgekit.score import Score
 from judgekit.scorers.prompted import PromptScorer
 from judgekit.scoring import attempt
-from judgekit.traces.message import (
-    AIMessage,
-    HumanMessage,
-    MediaPart,
-    Message,
-    OtherPart,
-    RefusalPart,
-    SystemMessage,
-    TextPart,
-    ToolCall,
-    ToolMessage,
-)
+from judgekit.traces.message import MediaPart, Message, OtherPart, RefusalPart, TextPart
 from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.rendering import content_mark, message_passages
 from judgekit.traces.sample import Sample

@@ -14,34 +14,17 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from judgekit import (
-    AgentGoalAccuracyWithoutReference,
-    AgentGoalAccuracyWithReference,
-    AIMessage,
-    HandoffQuality,
-    HumanMessage,
-    Judge,
-    Pairwise,
-    PromptScorer,
-    Sample,
-    ScriptedJudge,
-    SystemMessage,
-    ToolCall,
-    ToolMessage,
-    TopicAdherence,
-    Trace,
-    WeightedCriteria,
-    attempt,
-    load_prompt,
-    read,
-)
+from judgekit import HandoffQuality, Judge, Pairwise, PromptScorer, Sample, ScriptedJudge, TopicAdherence, Trace, read
 from judgekit.errors import RejectedError
 from judgekit.judges.inputs import PROMPT_INPUTS, RenderOptions
 from judgekit.judges.prompt import Prompt
-from judgekit.judges.prompt_file import shipped_prompts
+from judgekit.judges.prompt_file import load_prompt, shipped_prompts
 from judgekit.judges.request import Request
 from judgekit.score import Score
-from judgekit.scoring import Scorer, run_sync
+from judgekit.scorers.criteria import WeightedCriteria
+from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference
+from judgekit.scoring import Scorer, attempt, run_sync
+from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 from judgekit.traces.recording import ToolDefinition
 
 GOLDEN = Path(__file__).with_name("golden")

@@ -13,27 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit import (
-    AIMessage,
-    HumanMessage,
-    Run,
-    Sample,
-    Score,
-    SystemMessage,
-    ToolCall,
-    ToolCallF1,
-    ToolMessage,
-    check_gates,
-    compare,
-    run,
-    scorer,
-)
+from judgekit import Run, Sample, Score, ToolCall, ToolCallF1, ToolMessage, check_gates, compare, run, scorer
 from judgekit.reports import html, listing, sheet
 from judgekit.reports.detail import sample_detail
 from judgekit.reports.document import PAGE_FOLDER, join_scripts
 from judgekit.reports.html import html_report
 from judgekit.score import JudgeCall
-from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart
+from judgekit.traces.message import AIMessage, HumanMessage, MediaPart, OtherPart, ReasoningPart, SystemMessage
 from judgekit.traces.recording import Label
 
 

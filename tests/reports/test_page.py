@@ -8,41 +8,25 @@ from pathlib import Path
 
 import pytest
 
-from judgekit import (
-    AgentGoalAccuracyWithReference,
-    AIMessage,
-    ExpectedCall,
-    HumanMessage,
-    Judge,
-    PromptScorer,
-    Run,
-    Sample,
-    Score,
-    ScriptedJudge,
-    SystemMessage,
-    ToolCall,
-    ToolCallAccuracy,
-    ToolCallF1,
-    ToolConstraints,
-    ToolMessage,
-    TopicAdherence,
-    check_gates,
-    compare,
-    read,
-    report,
-    run,
-    scorer,
-)
+from judgekit import Judge, Run, SystemMessage, ToolCall, ToolCallF1, ToolMessage, compare, read, report, run, scorer
 from judgekit.analysis.audit import audit as find
 from judgekit.analysis.findings import Audit
+from judgekit.analysis.gates import check_gates
 from judgekit.analysis.labels import HumanLabel
 from judgekit.constraints import Forbid
+from judgekit.judges.scripted import ScriptedJudge
 from judgekit.reports.glossary import TERMS, terms_in
 from judgekit.reports.html import html_report
 from judgekit.runs.audit_records import Correction
-from judgekit.score import JudgeCall
-from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, RefusalPart, TextPart
+from judgekit.score import JudgeCall, Score
+from judgekit.scorers.goal import AgentGoalAccuracyWithReference
+from judgekit.scorers.prompted import PromptScorer
+from judgekit.scorers.tool_calls.accuracy import ToolCallAccuracy
+from judgekit.scorers.tool_calls.constraints import ToolConstraints
+from judgekit.scorers.topic import TopicAdherence
+from judgekit.traces.message import AIMessage, HumanMessage, MediaPart, OtherPart, ReasoningPart, RefusalPart, TextPart
 from judgekit.traces.recording import Label
+from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import Trace
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")

@@ -9,27 +9,15 @@ from dataclasses import dataclass
 
 import pytest
 
-from judgekit import (
-    AIMessage,
-    HumanMessage,
-    Pairwise,
-    PromptScorer,
-    Run,
-    Sample,
-    Score,
-    ScriptedJudge,
-    ToolMessage,
-    WeightedCriteria,
-    load_prompt,
-    run,
-)
+from judgekit import Pairwise, PromptScorer, Run, Sample, ScriptedJudge, WeightedCriteria, load_prompt, run
 from judgekit.analysis.labels import LABEL_COLUMNS, read_labels
 from judgekit.analysis.sampling import draw_samples
 from judgekit.errors import ConfigError
 from judgekit.reports.document import join_scripts
 from judgekit.reports.sheet import SCRIPTS, LabelSheet
 from judgekit.runs.rows import ScorerRecord
-from judgekit.score import JudgeCall, JudgeExchange
+from judgekit.score import JudgeCall, JudgeExchange, Score
+from judgekit.traces.message import AIMessage, HumanMessage, ToolMessage
 from judgekit.traces.recording import Label
 from judgekit.traces.trace import Trace
 

@@ -6,18 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judgekit import ToolConstraints
 from judgekit.scorers.agents import agent_rows
 from judgekit.scorers.tool_calls.accuracy import ToolCallAccuracy
-from judgekit.scorers.tool_calls.constraints import (
-    Before,
-    Count,
-    Forbid,
-    MaxSteps,
-    NoRepeat,
-    SchemaValid,
-    Status,
-    ToolConstraints,
-)
+from judgekit.scorers.tool_calls.constraints import Before, Count, Forbid, MaxSteps, NoRepeat, SchemaValid, Status
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.scorers.tool_calls.match import ToolCallMatch
 from judgekit.scorers.tool_calls.modes import PRESETS

@@ -6,20 +6,12 @@ from math import inf, nan
 
 import pytest
 
+from judgekit import MaxCost, MaxMessages, MaxRepeatedCalls, MaxSeconds, MaxTokens, MaxToolCalls, MaxToolErrorRate
 from judgekit.aggregates.behavior import within_budget
 from judgekit.errors import ConfigError
 from judgekit.formats.reading import read
 from judgekit.jobs.api import run
 from judgekit.score import Score
-from judgekit.scorers.behavior import (
-    MaxCost,
-    MaxMessages,
-    MaxRepeatedCalls,
-    MaxSeconds,
-    MaxTokens,
-    MaxToolCalls,
-    MaxToolErrorRate,
-)
 from judgekit.scoring import signature
 from judgekit.traces.behavior import TraceUsage
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage, Usage

@@ -9,27 +9,14 @@ import pytest
 from pydantic import BaseModel
 
 import judgekit
-from judgekit import (
-    AgentGoalAccuracyWithoutReference,
-    AgentGoalAccuracyWithReference,
-    HandoffQuality,
-    Judge,
-    JudgedScorer,
-    Pairwise,
-    PromptScorer,
-    Repeat,
-    Sample,
-    Score,
-    ScriptedJudge,
-    TopicAdherence,
-    WeightedCriteria,
-    load_prompt,
-    run,
-    scorer,
-)
+from judgekit import Judge, JudgedScorer, Pairwise, PromptScorer, Repeat, Sample, Score, ScriptedJudge, load_prompt, run
 from judgekit.errors import ConfigError
 from judgekit.judges.prompt import Prompt
-from judgekit.scoring import JudgedScorerProtocol, Scorer, attempt, signature
+from judgekit.scorers.criteria import WeightedCriteria
+from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference
+from judgekit.scorers.handoffs import HandoffQuality
+from judgekit.scorers.topic import TopicAdherence
+from judgekit.scoring import JudgedScorerProtocol, Scorer, attempt, scorer, signature
 from judgekit.traces.message import AIMessage, HumanMessage
 
 MODEL = "openai/judge-model"

@@ -11,21 +11,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
+from judgekit import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
 from judgekit.traces.fast_models import CheckedInC, construct
 from judgekit.traces.message import (
-    AIMessage,
-    HumanMessage,
     JsonObject,
     MediaPart,
     Message,
     OtherPart,
     ReasoningPart,
     RefusalPart,
-    SystemMessage,
     TextPart,
-    ToolCall,
-    ToolMessage,
-    Usage,
     is_unicode,
     parse_arguments,
 )

@@ -7,18 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.traces.message import (
-    AIMessage,
-    HumanMessage,
-    MediaPart,
-    OtherPart,
-    ReasoningPart,
-    RefusalPart,
-    SystemMessage,
-    TextPart,
-    ToolCall,
-    ToolMessage,
-)
+from judgekit import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
+from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, RefusalPart, TextPart
 from judgekit.traces.rendering import (
     Passage,
     call_text,

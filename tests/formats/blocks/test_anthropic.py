@@ -2,22 +2,12 @@
 
 import pytest
 
+from judgekit import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.anthropic import is_anthropic, read_messages, read_system, read_tools, read_usage
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.anthropic import read_events, split_responses
-from judgekit.traces.message import (
-    AIMessage,
-    HumanMessage,
-    MediaPart,
-    OtherPart,
-    ReasoningPart,
-    SystemMessage,
-    TextPart,
-    ToolCall,
-    ToolMessage,
-    Usage,
-)
+from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, TextPart
 from judgekit.traces.recording import ToolDefinition
 
 

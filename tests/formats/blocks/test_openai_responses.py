@@ -6,22 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judgekit import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.openai_responses import is_items, read_items, read_response, tools_in_items
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.traces.message import (
-    AIMessage,
-    HumanMessage,
-    MediaPart,
-    OtherPart,
-    ReasoningPart,
-    RefusalPart,
-    SystemMessage,
-    TextPart,
-    ToolCall,
-    ToolMessage,
-    Usage,
-)
+from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, RefusalPart, TextPart
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.recording import ToolDefinition
 

@@ -3,22 +3,11 @@
 import pytest
 from pydantic import JsonValue
 
+from judgekit import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.otel import is_otel, read_instructions, read_message, read_usage
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.traces.message import (
-    AIMessage,
-    HumanMessage,
-    MediaPart,
-    Message,
-    OtherPart,
-    ReasoningPart,
-    SystemMessage,
-    TextPart,
-    ToolCall,
-    ToolMessage,
-    Usage,
-)
+from judgekit.traces.message import MediaPart, Message, OtherPart, ReasoningPart, TextPart
 
 TEXT = {"type": "text", "content": "Hi"}
 CALL = {"type": "tool_call", "id": "c1", "name": "f", "arguments": {"a": 1}}

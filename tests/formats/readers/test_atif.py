@@ -6,20 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from judgekit import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
 from judgekit.errors import TraceError
 from judgekit.formats.readers.atif import AtifReader
-from judgekit.traces.message import (
-    AIMessage,
-    HumanMessage,
-    MediaPart,
-    OtherPart,
-    ReasoningPart,
-    SystemMessage,
-    TextPart,
-    ToolCall,
-    ToolMessage,
-    Usage,
-)
+from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, TextPart
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.recording import ToolDefinition, TraceWarning
 

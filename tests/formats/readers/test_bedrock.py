@@ -6,22 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
+from judgekit import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
 from judgekit.errors import TraceError
 from judgekit.formats.detect import detect
 from judgekit.formats.readers.bedrock import BedrockReader, StrandsReader
 from judgekit.formats.reading import read
-from judgekit.traces.message import (
-    AIMessage,
-    HumanMessage,
-    MediaPart,
-    OtherPart,
-    ReasoningPart,
-    SystemMessage,
-    TextPart,
-    ToolCall,
-    ToolMessage,
-    Usage,
-)
+from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, TextPart
 from judgekit.traces.recording import ToolDefinition
 
 READER = BedrockReader()

@@ -4,22 +4,12 @@ from collections import Counter
 
 import pytest
 
+from judgekit import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
 from judgekit.errors import TraceError
 from judgekit.formats.detect import detect
 from judgekit.formats.readers.gemini import GeminiReader
 from judgekit.formats.reading import read
-from judgekit.traces.message import (
-    AIMessage,
-    HumanMessage,
-    MediaPart,
-    OtherPart,
-    ReasoningPart,
-    SystemMessage,
-    TextPart,
-    ToolCall,
-    ToolMessage,
-    Usage,
-)
+from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, TextPart
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.recording import ToolDefinition
 

@@ -6,21 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from judgekit import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
 from judgekit.errors import TraceError
 from judgekit.formats.readers.inspect import InspectReader
-from judgekit.traces.message import (
-    AIMessage,
-    HumanMessage,
-    MediaPart,
-    OtherPart,
-    ReasoningPart,
-    RefusalPart,
-    SystemMessage,
-    TextPart,
-    ToolCall,
-    ToolMessage,
-    Usage,
-)
+from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, RefusalPart, TextPart
 from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import ExpectedCall
 

@@ -11,22 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judgekit import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
 from judgekit.errors import TraceError
 from judgekit.formats.readers.openai_chat import OpenAIChatChunksReader, OpenAIChatReader
 from judgekit.formats.reading import read
-from judgekit.traces.message import (
-    AIMessage,
-    HumanMessage,
-    MediaPart,
-    OtherPart,
-    ReasoningPart,
-    RefusalPart,
-    SystemMessage,
-    TextPart,
-    ToolCall,
-    ToolMessage,
-    Usage,
-)
+from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, RefusalPart, TextPart
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.recording import ToolDefinition, TraceWarning
 from judgekit.traces.sample import ExpectedCall, Ranking, Sample

@@ -4,20 +4,12 @@ from datetime import UTC, datetime
 
 import pytest
 
+from judgekit import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
 from judgekit.errors import TraceError
 from judgekit.formats.detect import detect
 from judgekit.formats.readers.swe_agent import SWEAgentReader
 from judgekit.formats.reading import read
-from judgekit.traces.message import (
-    AIMessage,
-    HumanMessage,
-    ReasoningPart,
-    SystemMessage,
-    TextPart,
-    ToolCall,
-    ToolMessage,
-    Usage,
-)
+from judgekit.traces.message import ReasoningPart, TextPart
 from judgekit.traces.recording import TraceWarning
 
 READER = SWEAgentReader()

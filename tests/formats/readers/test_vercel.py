@@ -7,20 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from judgekit import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 from judgekit.errors import TraceError
 from judgekit.formats.detect import detect
 from judgekit.formats.readers.vercel import VercelReader
-from judgekit.traces.message import (
-    AIMessage,
-    HumanMessage,
-    MediaPart,
-    OtherPart,
-    ReasoningPart,
-    SystemMessage,
-    TextPart,
-    ToolCall,
-    ToolMessage,
-)
+from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, TextPart
 from judgekit.traces.pairing import pair_results
 
 READER = VercelReader()

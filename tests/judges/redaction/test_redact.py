@@ -15,24 +15,14 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from judgekit import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt_file import load_prompt
 from judgekit.judges.redaction.patterns import PATTERNS
 from judgekit.judges.redaction.redact import redact_sample
 from judgekit.judges.request import Reply
 from judgekit.scorers.prompted import PromptScorer
-from judgekit.traces.message import (
-    AIMessage,
-    HumanMessage,
-    MediaPart,
-    OtherPart,
-    ReasoningPart,
-    RefusalPart,
-    SystemMessage,
-    TextPart,
-    ToolCall,
-    ToolMessage,
-)
+from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, RefusalPart, TextPart
 from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import Trace

@@ -7,20 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit import (
-    AIMessage,
-    HumanMessage,
-    Sample,
-    ToolCall,
-    ToolCallAccuracy,
-    ToolCallF1,
-    ToolCallMatch,
-    ToolMatch,
-    Trace,
-)
+from judgekit import Sample, ToolCallAccuracy, ToolCallF1, ToolCallMatch, ToolMatch, Trace
 from judgekit.scorers.tool_calls.calls import Calls, Selection
 from judgekit.scorers.tool_calls.matchers import of_type
 from judgekit.traces.equality import json_bytes
+from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
 
 PARIS, ROME = ToolCall("weather", {"place": {"city": "Paris"}}), ToolCall("weather", {"place": {"city": "Rome"}})
 SCORERS = (ToolCallAccuracy(), ToolCallF1(), ToolCallMatch("exact"), ToolCallMatch("contains"))
