@@ -8,9 +8,6 @@ from importlib import import_module
 
 def main() -> None:
     """Run the command line."""
-    if sys.argv[1:] == ["--version"]:  # which the command line would take ten times as long for
-        print(import_module("judgekit").__version__)  # noqa: T201
-        return
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:  # and not one that ignores it
         signal.signal(signal.SIGINT, _end)

@@ -1,4 +1,4 @@
-"""The source of a imported score, from its name and the mark beside it."""
+"""The source of an imported score, from its name and the mark beside it."""
 
 import re
 from collections.abc import Iterable

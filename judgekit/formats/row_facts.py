@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Annotated, TypeAlias, cast
+from typing import cast
 
-from pydantic import BeforeValidator, JsonValue, ValidationError
+from pydantic import JsonValue, ValidationError
 
 from judgekit.errors import TraceError, short_repr, validation_message
 from judgekit.formats.values import is_number
@@ -159,10 +159,6 @@ def _text(value: JsonValue) -> JsonValue:
     if isinstance(value, list):
         return [_text(item) for item in value]
     return to_text(value) if isinstance(value, bool) or is_number(value) else value
-
-
-TextOrNumber: TypeAlias = Annotated[str, BeforeValidator(_text)]
-"""A text that some rows write as a number."""
 
 
 def _are_texts(value: JsonValue) -> bool:

@@ -22,15 +22,9 @@ def same_json(left: JsonValue, right: JsonValue) -> bool:
 def _same_types(left: JsonValue, right: JsonValue) -> bool:
     """Return whether two values that are equal in Python are equal in JSON, where true is not 1 and false is not 0."""
     if isinstance(left, dict) and isinstance(right, dict):
-        for name, value in left.items():  # skipping strings takes half the time of all()
-            if not isinstance(value, str) and not _same_types(value, right[name]):
-                return False
-        return True
+        return all(_same_types(value, right[name]) for name, value in left.items())
     if isinstance(left, list) and isinstance(right, list):
-        for value, other in zip(left, right, strict=True):
-            if not isinstance(value, str) and not _same_types(value, other):
-                return False
-        return True
+        return all(map(_same_types, left, right))
     return isinstance(left, bool) == isinstance(right, bool)
 
 
@@ -43,7 +37,7 @@ def json_bytes(value: object) -> bytes:
 
 
 def copy_json(value: JsonValue) -> JsonValue:
-    """Return a deep copy of a JSON value. This takes a fraction of the time of ``copy.deepcopy``."""
+    """Return a deep copy of a JSON value."""
     copied: JsonValue = marshal.loads(json_bytes(value))  # noqa: S302 - bytes written a moment ago
     return copied
 
@@ -51,7 +45,7 @@ def copy_json(value: JsonValue) -> JsonValue:
 def canonical_json(value: JsonValue) -> str:
     """Return a text that two values share if and only if they are the same JSON."""
     text = _SORTED.encode(value)
-    # Whole floats are always written with one of these; walking the value would take as long as encoding it.
+    # Whole floats are always written with one of these.
     return _SORTED.encode(_whole_floats_as_integers(value)) if ".0" in text or "e+" in text else text
 
 

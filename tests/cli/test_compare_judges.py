@@ -249,7 +249,7 @@ def test_judges_of_the_config_are_compared_by_the_one_scorer_of_it_and_nothing_i
 def test_what_cannot_be_compared_is_refused_before_anything_is_sent(cli, conversations, asked, options, said):
     Path("tone.csv").write_text("sample,scorer,value\ns0,tone,kind\n")
     Path("twice.csv").write_text(f"sample,scorer,value\ns0,{GOAL},yes\ns0,{GOAL} (openai/a),no\n")
-    Path("samples.json").write_text("[]")
+    Path("samples.json").write_text('[{"messages": []}]')
     ended = cli("compare-judges", conversations(1), *options)
     assert (ended.code, ended.out) == (2, "")
     assert said in ended.err

@@ -362,12 +362,7 @@ def _without_warned(extra: JsonObject, warned: Collection[str]) -> JsonObject:
 
 
 def _holds_choices(extra: JsonObject) -> bool:
-    if OTHER_CHOICES in extra:
-        return True
-    for value in extra.values():  # noqa: SIM110 - any() takes twice the time
-        if isinstance(value, dict) and _holds_choices(value):
-            return True
-    return False
+    return OTHER_CHOICES in extra or any(isinstance(value, dict) and _holds_choices(value) for value in extra.values())
 
 
 def _child_messages(children: Iterable[Trace]) -> Iterator[Message]:

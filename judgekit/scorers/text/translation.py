@@ -55,9 +55,7 @@ def count_ngrams(response: list[str], references: Sequence[list[str]], max_order
         counts |= _ngrams(reference, max_order)
     correct = [0] * max_order
     for ngram, count in _ngrams(response, max_order).items():
-        if ngram in counts:
-            most = counts[ngram]
-            correct[len(ngram) - 1] += count if count < most else most  # noqa: FURB136 - takes half the time of min()
+        correct[len(ngram) - 1] += min(count, counts[ngram])
     total = [max(0, length - shorter) for shorter in range(max_order)]
     nearest = min([len(reference) for reference in references], key=lambda other: (abs(other - length), other))
     return NgramCounts(correct, total, length, nearest)
