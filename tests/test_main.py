@@ -47,13 +47,6 @@ def loaded(run_python):
     return lambda *words: {*run_python("-c", LOADED, *words).stderr.split()}
 
 
-def test_the_version_needs_no_command(loaded):
-    modules = loaded("--version")
-    ours = {name for name in modules if name.split(".")[0] == "judgekit"}
-    assert ours == {"judgekit", "judgekit.__main__", "judgekit.scorers"}
-    assert not {"numpy", "scipy", "jinja2", "yaml", "pydantic", "typer", "asyncio"} & modules
-
-
 def test_a_run_without_a_judge_needs_neither_scipy_nor_templates(loaded, examples, tmp_path):
     recorded = str(examples / "conversations.jsonl")
     modules = loaded("run", recorded, "--scorer", "tool_call_f1", "--store", str(tmp_path / "runs.sqlite"))
