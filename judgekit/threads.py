@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from contextlib import suppress
 from contextvars import copy_context
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, TypeVar
@@ -29,25 +28,17 @@ async def run_in_thread(function: Callable[[], Result]) -> Result:
     import asyncio  # noqa: PLC0415 - importing a scorer would take a tenth longer
     from concurrent.futures import Future  # noqa: PLC0415 - as above
 
-    loop = asyncio.get_running_loop()
     with _lock:
-        free = _free.setdefault(loop, asyncio.Semaphore(_MOST))
+        free = _free.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(_MOST))
     async with free:
-        context, outcome, done = copy_context(), Future[Result](), loop.create_future()
+        context, outcome = copy_context(), Future[Result]()
+        outcome.set_running_or_notify_cancel()
 
         def do() -> None:
             try:
                 outcome.set_result(context.run(function))
             except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
                 outcome.set_exception(error)
-            with suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(_settle, done)
 
         Thread(target=do, name="judgekit", daemon=True).start()
-        await done
-    return outcome.result()
-
-
-def _settle(done: "asyncio.Future[None]") -> None:
-    if not done.done():  # else the caller was canceled
-        done.set_result(None)
+        return await asyncio.wrap_future(outcome)

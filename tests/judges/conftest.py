@@ -73,6 +73,7 @@ class Server:
         self.requests: list[Received] = []
         self.model: tuple = 404, {}, {"error": {"message": "there is no such route"}}
         self.lookups: list[Received] = []
+        self.drips = 0
         self.opened = 0
         self._connections: dict[asyncio.Task, asyncio.StreamWriter] = {}
         self._changed = threading.Condition()
@@ -172,7 +173,9 @@ class Server:
         if then in ("hang", "drip"):
             gone = asyncio.ensure_future(reader.read())
             while not gone.done():
-                writer.write(b" " if then == "drip" else b"")
+                if then == "drip":
+                    writer.write(b" ")
+                    self.drips += 1
                 await asyncio.wait({gone}, timeout=0.01)
             await gone
         elif then == "reset":

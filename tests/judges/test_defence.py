@@ -181,10 +181,14 @@ def test_every_input_is_attacked(recordings):
 
 
 def test_each_fence_closes_once_and_what_stands_outside_of_them_is_always_the_same(recordings):
-    plans = [(prompt, skeleton(asked(prompt, HARMLESS))) for prompt in PROMPTS]
-    for sample in recordings:
-        for prompt, plan in plans:
-            assert skeleton(asked(prompt, sample)) == plan, (prompt.name, sample.id)
+    """With each recording, all inputs are filled in one question, where they could meet, and in one of the prompts."""
+    present = tuple(name for name, known in PROMPT_INPUTS.items() if known.is_present(HARMLESS))
+    question = "\n".join(f"{name}:\n{{{{ {name} }}}}" for name in present if name != "conversation")
+    every_input = Prompt("every_input", "All.", present, "here", system="Judge.", question=question)
+    plans = [(prompt, skeleton(asked(prompt, HARMLESS))) for prompt in (every_input, *PROMPTS)]
+    for sample, (prompt, plan) in zip(recordings, cycle(plans[1:]), strict=False):
+        assert skeleton(asked(every_input, sample)) == plans[0][1], sample.id
+        assert skeleton(asked(prompt, sample)) == plan, (prompt.name, sample.id)
 
 
 @pytest.mark.parametrize("prompt", PROMPTS, ids=lambda prompt: prompt.name)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
-from threading import Lock, Timer
+from threading import Event, Lock, Thread
 from typing import Literal, TypeAlias
 from uuid import uuid4
 
@@ -16,7 +16,6 @@ from judgekit.judges.cache.store import ReplySource, ReplyStore
 from judgekit.judges.cache.textless_replies import without_judge_text
 from judgekit.judges.request import Client, Reply, Request
 from judgekit.score import JudgeCall, ledger, record_calls
-from judgekit.traces.fast_models import construct
 
 CacheMode: TypeAlias = Literal["read_write", "refresh", "replay", "off"]
 
@@ -74,15 +73,14 @@ class Cache:
     _sent: int = field(default=0, init=False, repr=False)
     _returned: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
     _claims: set[Claim] = field(default_factory=set[Claim], init=False, repr=False)
-    _renewal: Timer | None = field(default=None, init=False, repr=False)
+    _renewal: Thread | None = field(default=None, init=False, repr=False)
+    _closed: Event = field(default_factory=Event, init=False, repr=False)
     _lock: Lock = field(default_factory=Lock, init=False, repr=False)
     _owner: str = field(default_factory=lambda: uuid4().hex, init=False, repr=False)
     _numbers: Iterator[int] = field(default_factory=count, init=False, repr=False)
 
     async def complete(self, request: Request, /) -> Reply:
         """Return the stored reply, the reply to an equal request under way, or a new one."""
-        if self.mode != "refresh" and (kept := self.replies.peek(request.key)) is not None:
-            return _recorded_reply(request, kept)
         sent = self._in_flight.get(request.key)
         if sent is None or sent.abandoned:
             sent = self._in_flight[request.key] = _InFlight(request)
@@ -105,8 +103,11 @@ class Cache:
 
     async def _ask_once(self, request: Request) -> Reply:
         claim, pause = Claim(request.key, f"{self._owner} {next(self._numbers)}"), _FIRST_LOOK
-        self._claims.add(claim)
-        self._renew_claims_later()
+        with self._lock:
+            self._claims.add(claim)
+            if self._renewal is None:
+                self._renewal = Thread(target=self._renew_claims, name="judgekit", daemon=True)
+                self._renewal.start()
         try:
             while not (kept := await self.replies.claim(claim)):
                 await asyncio.sleep(pause)
@@ -119,19 +120,16 @@ class Cache:
         finally:
             self._claims.discard(claim)
 
-    def _renew_claims_later(self) -> None:
-        """Renew the claims in a thread, so that they survive a blocked event loop."""
-        with self._lock:
-            if self._renewal is None and self._claims:
-                self._renewal = Timer(CLAIM_LEASE_SECONDS / 3, self._renew_claims)
-                self._renewal.daemon = True
-                self._renewal.start()
-
     def _renew_claims(self) -> None:
-        """Renew the claims; the store ignores those that were not granted, or are lost."""
-        self._renewal = None
-        self._renew_claims_later()
-        if claims := tuple(self._claims):
+        """Renew the claims while there are any, in a thread, so that they survive a blocked event loop.
+
+        The store ignores those that were not granted, or are lost.
+        """
+        while not self._closed.wait(CLAIM_LEASE_SECONDS / 3):
+            with self._lock:
+                if not (claims := tuple(self._claims)):
+                    self._renewal = None
+                    return
             with suppress(StoreError, RuntimeError):  # storing a reply reports the error; the store was closed just now
                 self.replies.renew(claims)
 
@@ -157,10 +155,7 @@ class Cache:
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
-        with self._lock:
-            if self._renewal is not None:
-                self._renewal.cancel()
-                self._renewal = None
+        self._closed.set()
         try:
             await self.replies.aclose()
         finally:  # closing may be canceled at the end of an event loop
@@ -229,21 +224,15 @@ def _recorded_reply(request: Request, reply: Reply) -> Reply:
     """Return a reply that was paid for before, recorded in the ledger at no cost."""
     _accepted(request, reply)
     record_calls(
-        construct(
-            JudgeCall,
-            {
-                "judge": request.judge,
-                "prompt": request.prompt,
-                "model": reply.model,
-                "system_fingerprint": reply.system_fingerprint,
-                "cached": True,
-                "usage": reply.usage,
-                "cost_usd": 0.0,
-                "price_list": None,
-                "seconds": 0.0,
-                "error": None,
-                "exchange": request.exchange(reply.text),
-            },
+        JudgeCall(
+            judge=request.judge,
+            prompt=request.prompt,
+            model=reply.model,
+            system_fingerprint=reply.system_fingerprint,
+            cached=True,
+            usage=reply.usage,
+            cost_usd=0.0,
+            exchange=request.exchange(reply.text),
         )
     )
     return reply

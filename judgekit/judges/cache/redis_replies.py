@@ -89,9 +89,6 @@ class RedisReplyStore:
         for lines in read_unstored(self._server.address):
             RedisReplies(self._server).add(lines, replace=False)
 
-    def peek(self, _key: str, /) -> None:
-        """Return nothing: each look takes a wait, and a claim looks too."""
-
     async def get(self, key: str, /) -> Reply | None:
         """Return the reply to the request with this key."""
         value = await self._server.ask(Command(("GET", _name(key))))

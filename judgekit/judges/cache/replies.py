@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import sqlite3
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -18,7 +17,7 @@ _SELECT = "SELECT key, judge, prompt, digests, reply, at, checksum FROM replies 
 _GET = f"{_SELECT}key = ?"
 _COUNT = "SELECT count(*) FROM replies WHERE "
 _DELETE = "DELETE FROM replies WHERE "
-_REPLACE = "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?)"
+_REPLACE = "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING 1"
 _ADD = "INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING 1"
 _WHICH = "(prompt GLOB :prompt OR substr(prompt, 1, instr(prompt || '@', '@') - 1) GLOB :prompt) AND judge GLOB :judge"
 _CLAIM = (
@@ -69,26 +68,6 @@ class ReplyDatabase(ReplyFile):
 
     _parts: list[tuple[str, dict[str, str]]] | None = None
 
-    def get_nowait(self, key: str, /) -> Reply | None:
-        """Return the result of `get` without waiting, even while another thread writes.
-
-        Raises:
-            sqlite3.Error: The result is not available at once.
-        """
-        if not (rows := self._execute_without_waiting(_GET, (key,))):
-            return None
-        if (reply := _read(rows[0])) is None:
-            raise sqlite3.DatabaseError("damaged")
-        return reply
-
-    def claim_nowait(self, claim: Claim, /) -> bool:
-        """Return whether a claim is granted without waiting; if not, `claim` may wait and says more."""
-        return self._write_without_waiting(_GRANT, {**lease_times(), **claim._asdict()})
-
-    def put_nowait(self, request: Request, reply: Reply, /) -> bool:
-        """Return whether a reply is stored without waiting, as the first one; if not, `put` may wait and says more."""
-        return self._write_without_waiting(_ADD, _row(request, reply, datetime.now(UTC)))
-
     def get(self, key: str, /) -> Reply | None:
         """Return the reply to the request with this key."""
         rows = self._execute(_GET, (key,))
@@ -106,23 +85,21 @@ class ReplyDatabase(ReplyFile):
 
     def claim(self, claim: Claim, /) -> Reply | bool:
         """Return the stored reply, or else whether the claim is granted, and the request is to be sent from here."""
-
-        def work() -> Reply | bool:
-            if (kept := self.get(claim.key)) is not None:
-                return kept
-            return bool(self._execute(_GRANT, {**lease_times(), **claim._asdict()}))
-
-        return self.write(work)
+        if (kept := self.get(claim.key)) is not None:
+            return kept
+        if self._write(_GRANT, {**lease_times(), **claim._asdict()}):
+            return True
+        return self.get(claim.key) or False  # another process may have stored it just now
 
     def renew(self, claims: Iterable[Claim], /) -> None:
         """Extend the leases of those claims that still hold."""
-        lines = [{**lease_times(), **claim._asdict()} for claim in claims]
-        sql = "UPDATE claims SET until = :until WHERE key = :key AND owner = :token"
-        self.write(lambda: self._db.executemany(sql, lines))
+        for claim in claims:
+            sql = "UPDATE claims SET until = :until WHERE key = :key AND owner = :token"
+            self._write(sql, {**lease_times(), **claim._asdict()})
 
     def release(self, claim: Claim, /) -> None:
         """Give up a claim without a reply."""
-        self.write(lambda: self._execute("DELETE FROM claims WHERE key = ? AND owner = ?", claim))
+        self._write("DELETE FROM claims WHERE key = ? AND owner = ?", claim)
 
     def put(self, request: Request, reply: Reply, /, *, replace: bool = False) -> Reply:
         """Store a reply and end all claims on it.
@@ -133,16 +110,10 @@ class ReplyDatabase(ReplyFile):
         return self._put(_row(request, reply, datetime.now(UTC)), reply, replace=replace)
 
     def _put(self, row: Sequence[Any], reply: Reply, *, replace: bool) -> Reply:
-        def work() -> Reply:
-            if not replace:
-                if self._execute(_ADD, row):
-                    return reply
-                if (stands := self.get(row[0])) is not None:
-                    return stands
-            self._execute(_REPLACE, row)
-            return reply
-
-        return self.write(work)
+        while not self._write(_REPLACE if replace else _ADD, row):
+            if (stands := self.get(row[0])) is not None:  # a damaged one is deleted
+                return stands
+        return reply
 
     def add(self, lines: Iterable[RecordedReply], *, replace: bool) -> ImportCounts:
         """Store replies that were recorded elsewhere.

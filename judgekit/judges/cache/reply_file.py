@@ -3,13 +3,12 @@
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from threading import Lock
-from typing import Any, TypeVar
+from typing import Any
 
 from judgekit.database import (
     ACCESS_CODES,
@@ -25,8 +24,6 @@ from judgekit.errors import StoreError
 
 CLAIM_LEASE_SECONDS = 10.0
 """Seconds after which a claim ends if it is not renewed."""
-
-Result = TypeVar("Result")
 
 log = logging.getLogger("judgekit")
 
@@ -61,7 +58,7 @@ _ADVICE = {
 
 
 class ReplyFile:
-    """A SQLite file that processes may share. One thread uses it; another may meanwhile run single statements.
+    """A SQLite file that processes may share. One thread uses it at a time.
 
     Replies can be requested again, so a corrupt file is renamed, and a new one takes its place, as when the file is
     deleted while it is in use. The log says so.
@@ -77,8 +74,6 @@ class ReplyFile:
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self._path = path.absolute()
         self._read_only = read_only
-        self._is_logged = False
-        self._lock = Lock()
         with self._explained():
             if self._path.is_dir():
                 raise StoreError(f"{path}: cannot be used as a cache: it is a folder; name a file in it")
@@ -99,17 +94,15 @@ class ReplyFile:
             for log_file in logs:
                 log_file.unlink(missing_ok=True)
         self._db = connect(self._path, read_only=self._read_only)
-        self._nonwaiting_db = connect(self._path, read_only=self._read_only)
         try:
             self._inode = self._path.stat().st_ino
             self._prepare()
-            self._nonwaiting_db.execute("PRAGMA busy_timeout = 0")  # not earlier, since each pragma may have to wait
         except BaseException:
             self.close()
             raise
 
     def _prepare(self) -> None:
-        self._db.text_factory = self._nonwaiting_db.text_factory = bytes  # a damaged row may not be text
+        self._db.text_factory = bytes  # a damaged row may not be text
         self._db.execute("BEGIN")
         version = schema_version(self._db, self._path, _APPLICATION_ID, _SCHEMA_VERSION)
         self._db.execute("COMMIT")
@@ -118,12 +111,7 @@ class ReplyFile:
                 self._db.execute(f"CREATE TEMPORARY {_REPLIES}")
             return
         unshared = enable_wal(self._db)
-        self._is_logged = unshared is None  # without a log, each write waits for the disk
-        for db in (self._db, self._nonwaiting_db):
-            db.execute("PRAGMA synchronous = NORMAL")
-        self._nonwaiting_db.execute(
-            "PRAGMA wal_autocheckpoint = 0"
-        )  # checkpoints take long; writes of the other connection make them
+        self._db.execute("PRAGMA synchronous = NORMAL")
         self._db.execute("BEGIN IMMEDIATE")
         for sql in _SCHEMA if not version else ():
             self._db.execute(sql)
@@ -185,52 +173,17 @@ class ReplyFile:
                 self._open()
                 return self._db.execute(sql, values).fetchall()
 
-    def _execute_without_waiting(self, sql: str, values: Sequence[object] | Mapping[str, object] = ()) -> list[Any]:
-        """Run a statement without waiting, even while another thread writes, and return its rows.
-
-        Raises:
-            sqlite3.Error: The statement would have to wait, or fails.
-        """
-        with self._lock:
-            return self._nonwaiting_db.execute(sql, values).fetchall()
-
-    def _write_without_waiting(self, sql: str, values: Sequence[object] | Mapping[str, object]) -> bool:
-        """Run a statement that returns the row that it writes; return whether it wrote one into the current file."""
-        try:
-            return self._is_logged and bool(self._execute_without_waiting(sql, values)) and self._is_there()
-        except DATABASE_ERRORS:
-            return False
-
-    def write(self, work: Callable[[], Result]) -> Result:
-        """Do work in a transaction of its own, or in the current one, and return its result.
-
-        The work is done again in a new file if this one turns out to be corrupt, deleted or replaced.
-        """
-        if self._db.in_transaction:
-            return work()
+    def _write(self, sql: str, values: Sequence[object] | Mapping[str, object]) -> list[Any]:
+        """Run a statement that writes, again in a new file if this one was deleted or replaced; return its rows."""
+        rows = self._execute(sql, values)
+        if self._db.in_transaction or self._is_there():
+            return rows
+        log.warning(_GONE, self._path)
         with self._explained():
-            try:
-                result = self._transaction(work)
-                if self._is_there():
-                    return result
-                log.warning(_GONE, self._path)
-                self.close()
-            except DATABASE_ERRORS as error:
-                self._set_aside(error)
+            self.close()
             create_parent_folder(self._path)
             self._open()
-            return self._transaction(work)
-
-    def _transaction(self, work: Callable[[], Result]) -> Result:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            result = work()
-            self._db.execute("COMMIT")
-        except BaseException:
-            if self._db.in_transaction:  # SQLite rolls back some errors by itself, such as a full disk
-                self._db.execute("ROLLBACK")
-            raise
-        return result
+        return self._execute(sql, values)
 
     def _is_there(self) -> bool:
         try:
@@ -241,8 +194,6 @@ class ReplyFile:
     def close(self) -> None:
         """Close the file."""
         self._db.close()
-        with self._lock:
-            self._nonwaiting_db.close()
 
 
 def lease_times() -> dict[str, float]:

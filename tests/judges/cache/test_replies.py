@@ -515,7 +515,7 @@ def test_a_file_that_is_deleted_in_use_is_begun_anew_and_what_comes_after_is_kep
     ] * 2
     found = opened(path)
     assert [found.get(question(repeat=repeat).key) for repeat in range(3)] == [None, REPLY, REPLY]
-    assert replies.get_nowait(question(repeat=2).key) == REPLY
+    assert replies.get(question(repeat=2).key) == REPLY
     assert is_sound(path)
 
 
