@@ -37,6 +37,8 @@ async def run_in_thread(function: Callable[[], Result]) -> Result:
         def do() -> None:
             try:
                 outcome.set_result(context.run(function))
+            except StopIteration:  # no coroutine can raise it
+                outcome.set_exception(RuntimeError("a function raised StopIteration"))
             except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
                 outcome.set_exception(error)
 

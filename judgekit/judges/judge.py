@@ -2,7 +2,7 @@
 
 import asyncio
 from asyncio import AbstractEventLoop, Task
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from typing import Any, Generic, Self, TypeAlias, cast
@@ -32,7 +32,7 @@ AnswerCheck: TypeAlias = Callable[[Answer, Sample], None]
 _FALLS_BACK = (errors.OverloadError, errors.UnreachableError, errors.ContextError, errors.QuotaError)
 """Errors on which the next judge is asked. A spent budget is not among them, since it is the user's own limit."""
 
-_Clients: TypeAlias = WeakKeyDictionary[AbstractEventLoop, Task[tuple[Client, AsyncGenerator[Client]]]]
+_Clients: TypeAlias = WeakKeyDictionary[AbstractEventLoop, tuple[Task[Client], AsyncGenerator[Client]]]
 """The client of each event loop, since connections and locks belong to the loop in which they were created."""
 
 
@@ -181,7 +181,7 @@ class Judge(JudgeSettings):
                 else:  # to decode and hash images takes milliseconds
                     request = await asyncio.to_thread(self.build_request, prompt, sample, answer, check)
                 reply = await self._reply(request)
-                answered = cast("Answer", request.accept(reply.text))
+                answered = cast("Answer", request.answer(reply))
                 return Judgment(answered, tuple(calls), sample, request.omitted, request.hidden_media, reply.logprobs)
             except _FALLS_BACK as error:
                 problems: list[errors.JudgeError] = [error]
@@ -237,9 +237,12 @@ class Judge(JudgeSettings):
         if plan is not None:  # each plan counts from zero
             fresh: _Clients = WeakKeyDictionary()
             _, clients = cast("tuple[Self, _Clients]", plan.setdefault(id(self), (self, fresh)))
-        if (opening := clients.get(loop)) is None:  # concurrent requests wait for the client of the first
-            opening = clients[loop] = loop.create_task(self._open_client(clients))
-        client, _ = await asyncio.shield(opening)
+        if loop not in clients:  # concurrent requests wait for the client of the first
+            building = build_client(self, self._spending, self._schema_support)
+            closing = _open_until_end(building, ref(clients))
+            clients[loop] = loop.create_task(anext(closing)), closing
+        opening, _ = clients[loop]
+        client = await asyncio.shield(opening)
         try:
             return await client.complete(request)
         except errors.ReplyError as error:
@@ -247,34 +250,28 @@ class Judge(JudgeSettings):
                 raise
             return await client.complete(request.correction_request(error.text, str(error)))
 
-    async def _open_client(self, clients: _Clients) -> tuple[Client, AsyncGenerator[Client]]:
-        """Return the client of the running loop, and what closes it."""
-        try:
-            closing = _close_at_end(await build_client(self, self._spending, self._schema_support), ref(clients))
-        except BaseException:
-            del clients[asyncio.get_running_loop()]  # the next request tries again
-            raise
-        return await anext(closing), closing
 
-
-async def _close_at_end(client: Client, clients: ReferenceType[_Clients]) -> AsyncGenerator[Client]:
+async def _open_until_end(building: Awaitable[Client], clients: ReferenceType[_Clients]) -> AsyncGenerator[Client]:
     """Yield a client, and close it when the loop ends or its judge is dropped, as async generators are finalized then.
 
     So connections are closed in their own loop, and nobody has to close a judge.
     """
+    client: Client | None = None
     try:
+        client = await building
         yield client
     finally:
-        if (open_clients := clients()) is not None:
+        if (open_clients := clients()) is not None:  # if it could not be built, the next request tries again
             open_clients.pop(asyncio.get_running_loop(), None)
-        await client.aclose()
+        if client is not None:
+            await client.aclose()
 
 
 async def close_plan() -> None:
     """Close the clients that judges opened for the current plan, in this event loop."""
     for _, clients in cast("dict[int, tuple[Judge, _Clients]]", current_plan() or {}).values():
-        if (opening := clients.get(asyncio.get_running_loop())) is not None and opening.done():
-            _, closing = opening.result()
+        opening, closing = clients.get(asyncio.get_running_loop(), (None, None))
+        if closing is not None and opening is not None and opening.done():
             await closing.aclose()
 
 

@@ -9,8 +9,8 @@ from typing import Annotated, Literal, NamedTuple, Protocol, TypeAlias, runtime_
 
 from pydantic import AfterValidator, JsonValue
 
+from judgekit.errors import ReplyError
 from judgekit.score import JudgeExchange
-from judgekit.traces.fast_models import construct
 from judgekit.traces.images import Image
 from judgekit.traces.message import FrozenModel, JsonObject, Many, Usage
 from judgekit.traces.rendering import cut_middle
@@ -50,7 +50,7 @@ class Request:
         repeat: Distinguishes equal questions that are to be answered independently.
         output_mode: The constraint on the form of the reply. Not part of the key, since the question stays the same.
         prompt: The prompt with its version. Not part of the key, which covers the full text.
-        accept: Raises ``ValueError`` on a reply that does not answer the question. Not part of the key.
+        accept: Returns the answer in the text of a reply, or raises ``ValueError``. Not part of the key.
         omitted: The number of characters of the recording that are not in the messages. Not part of the key.
         hidden_media: The number of media of the recording that are not shown, by their kind and the reason. Not part
             of the key.
@@ -171,7 +171,19 @@ class Request:
             messages = tuple(
                 ChatMessage(message.role, "".join(map(_as_text, self.content(message)))) for message in messages
             )
-        return construct(JudgeExchange, {"messages": messages, "reply": reply})
+        return JudgeExchange.model_construct(messages=messages, reply=reply)
+
+    def answer(self, reply: "Reply", *, is_cached: bool = False) -> object:
+        """Return the answer in a reply; a cached one may be that of an equal request, which accepts more.
+
+        Raises:
+            ReplyError: The reply is no answer to this request.
+        """
+        try:
+            return self.accept(reply.text)
+        except ValueError as error:
+            problem = f"the cached reply to this request cannot be used: {error}" if is_cached else str(error)
+            raise ReplyError(problem, text=reply.text) from error
 
     def correction_request(self, text: str, problem: str) -> "Request":
         """Return the request that shows the judge its own reply and the problem with it."""

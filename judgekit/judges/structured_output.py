@@ -8,7 +8,7 @@ from itertools import pairwise
 from time import perf_counter
 from typing import get_args
 
-from judgekit.errors import STOPS, FilterError, FormatError, RefusalError, ReplyError, TruncatedError
+from judgekit.errors import STOPS, FilterError, FormatError, JudgeError, RefusalError, TruncatedError
 from judgekit.judges.request import ChatMessage, Client, Layer, OutputMode, Reply, Request
 from judgekit.score import JudgeCall, record_calls
 from judgekit.traces.rendering import compact_json
@@ -80,7 +80,9 @@ class StructuredOutput(Layer):
         problem: str | None = None
         try:
             reply = await self.inner.complete(request)
-            _must_be_usable(reply, request)
+            if reply.finish_reason != "stop":
+                raise _no_answer(reply, request)
+            request.answer(reply)
         except BaseException as error:
             problem = type(error).__name__
             raise
@@ -103,17 +105,12 @@ class StructuredOutput(Layer):
             )
 
 
-def _must_be_usable(reply: Reply, request: Request) -> None:
+def _no_answer(reply: Reply, request: Request) -> JudgeError:
     if reply.finish_reason == "filter":
-        raise FilterError(f"{request.judge}: the provider's content filter withheld the reply")
+        return FilterError(f"{request.judge}: the provider's content filter withheld the reply")
     if reply.finish_reason == "refusal":
-        raise RefusalError(f"{request.judge}: the judge declined: {reply.text}")
-    if reply.finish_reason == "length":
-        raise TruncatedError(f"{request.judge}: the reply was cut off at the token limit")
-    try:
-        request.accept(reply.text)
-    except ValueError as error:
-        raise ReplyError(str(error), text=reply.text) from error
+        return RefusalError(f"{request.judge}: the judge declined: {reply.text}")
+    return TruncatedError(f"{request.judge}: the reply was cut off at the token limit")
 
 
 def _with_output_mode(request: Request, step: OutputMode) -> Request:

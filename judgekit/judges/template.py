@@ -15,8 +15,15 @@ if TYPE_CHECKING:
 
 
 def fill_question(question: str, texts: Iterable[tuple[str, str]]) -> str:
-    """Return a question with the texts of its inputs and options in their places."""
-    return _compiled(question).render(_nested(texts))
+    """Return a question with the texts of its inputs and options in their places, those of paths below their roots."""
+    values: dict[str, object] = {}
+    for name, text in texts:
+        path = ValuePath.parse(name)
+        if path.root not in INPUT_PATHS:
+            values[name] = text
+        elif isinstance(root := values.setdefault(path.root, _Value()), _Value):
+            root.put(path.steps, text)
+    return _compiled(question).render(values)
 
 
 def template_inputs(question: str, where: Path | str, options: Collection[str]) -> frozenset[str]:
@@ -47,18 +54,6 @@ def template_inputs(question: str, where: Path | str, options: Collection[str]) 
             "a filter or another expression would change or miss the marks that separate it from the question"
         )
     return frozenset(name for name, _ in uses)
-
-
-def _nested(values: Iterable[tuple[str, str]]) -> dict[str, object]:
-    """Return the values of a template, with those of paths in their places below the path's root."""
-    texts: dict[str, object] = {}
-    for name, text in values:
-        path = ValuePath.parse(name)
-        if path.root not in INPUT_PATHS:
-            texts[name] = text
-        elif isinstance(value := texts.setdefault(path.root, _Value()), _Value):
-            value.put(path.steps, text)
-    return texts
 
 
 def _uses(node: "jinja2.nodes.Node", *, is_filtered: bool = False) -> Iterator[tuple[ValuePath, bool]]:

@@ -72,10 +72,7 @@ def check_message_numbers(cited: Iterable[MessageNumber], sample: Sample) -> Non
 def quotation_found(quotation: Quotation, sample: Sample) -> bool:
     """Return whether the cited message contains the quotation verbatim, ignoring differences in whitespace."""
     message = find_message(sample.trace, quotation.message)
-    text = "" if message is None else _spaced(escape_surrogates(message_text(message)))
+    words = [] if message is None else escape_surrogates(message_text(message)).split()
     as_shown = quotation.quote.removeprefix("| ").replace("\n| ", "\n").removeprefix("calls ")
-    return any(quote and quote in text for quote in map(_spaced, (quotation.quote, as_shown)))
-
-
-def _spaced(text: str) -> str:
-    return " ".join(text.split())
+    quotes = [" ".join(quote.split()) for quote in (quotation.quote, as_shown)]
+    return any(quote and quote in " ".join(words) for quote in quotes)

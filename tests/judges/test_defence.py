@@ -182,7 +182,8 @@ def test_every_input_is_attacked(recordings):
 
 def test_each_fence_closes_once_and_what_stands_outside_of_them_is_always_the_same(recordings):
     """With each recording, all inputs are filled in one question, where they could meet, and in one of the prompts."""
-    present = tuple(name for name, known in PROMPT_INPUTS.items() if known.is_present(HARMLESS))
+    once = PROMPT_INPUTS.keys() - {"reference"}  # which is also the first of the references
+    present = tuple(name for name in PROMPT_INPUTS if name in once and PROMPT_INPUTS[name].is_present(HARMLESS))
     question = "\n".join(f"{name}:\n{{{{ {name} }}}}" for name in present if name != "conversation")
     every_input = Prompt("every_input", "All.", present, "here", system="Judge.", question=question)
     plans = [(prompt, skeleton(asked(prompt, HARMLESS))) for prompt in (every_input, *PROMPTS)]

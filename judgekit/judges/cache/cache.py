@@ -9,7 +9,7 @@ from threading import Event, Lock, Thread
 from typing import Literal, TypeAlias
 from uuid import uuid4
 
-from judgekit.errors import ReplayError, ReplyError, StoreError
+from judgekit.errors import ReplayError, StoreError
 from judgekit.judges.cache.replies import Claim
 from judgekit.judges.cache.reply_file import CLAIM_LEASE_SECONDS
 from judgekit.judges.cache.store import ReplySource, ReplyStore
@@ -94,31 +94,31 @@ class Cache:
             raise
 
     async def _send(self, sent: "_InFlight") -> Reply:
+        request, pause = sent.request, _FIRST_LOOK
+        claim = None if self.mode == "refresh" else Claim(request.key, f"{self._owner} {next(self._numbers)}")
         with ledger(isolated=True) as sent.calls:
             try:
-                return await (self._ask if self.mode == "refresh" else self._ask_once)(sent.request)
+                if claim is None:
+                    return await self._ask(request)
+                with self._lock:
+                    self._claims.add(claim)
+                    if self._renewal is None:
+                        self._renewal = Thread(target=self._renew_claims, name="judgekit", daemon=True)
+                        self._renewal.start()
+                while not (kept := await self.replies.claim(claim)):
+                    await asyncio.sleep(pause)
+                    pause = min(2 * pause, _LONGEST_PAUSE)
+                return _recorded_reply(request, kept) if isinstance(kept, Reply) else await self._ask(request, claim)
+            except BaseException:
+                if claim is not None:
+                    with suppress(StoreError):
+                        await self.replies.release(claim)
+                raise
             finally:
-                if self._in_flight[sent.request.key] is sent:
-                    del self._in_flight[sent.request.key]
-
-    async def _ask_once(self, request: Request) -> Reply:
-        claim, pause = Claim(request.key, f"{self._owner} {next(self._numbers)}"), _FIRST_LOOK
-        with self._lock:
-            self._claims.add(claim)
-            if self._renewal is None:
-                self._renewal = Thread(target=self._renew_claims, name="judgekit", daemon=True)
-                self._renewal.start()
-        try:
-            while not (kept := await self.replies.claim(claim)):
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE)
-            return _recorded_reply(request, kept) if isinstance(kept, Reply) else await self._ask(request, claim)
-        except BaseException:
-            with suppress(StoreError):
-                await self.replies.release(claim)
-            raise
-        finally:
-            self._claims.discard(claim)
+                if claim is not None:
+                    self._claims.discard(claim)
+                if self._in_flight[request.key] is sent:
+                    del self._in_flight[request.key]
 
     def _renew_claims(self) -> None:
         """Renew the claims while there are any, in a thread, so that they survive a blocked event loop.
@@ -147,7 +147,10 @@ class Cache:
         stands = await self.replies.put(request, kept, replace=claim is None)
         if request.repairs is not None:  # this reply answers the original question, also next time
             stands = await self.replies.put(request.repairs, stands, replace=claim is None)
-        return reply if stands == kept else _accepted(request, stands)
+        if stands != kept:
+            request.answer(stands, is_cached=True)
+            return stands
+        return reply
 
     async def aclose(self) -> None:
         """Cancel the requests under way, and close the file and the inner client."""
@@ -189,7 +192,9 @@ class _InFlight:
         reply = self.task.result()
         if not is_first:
             return _recorded_reply(request, reply)
-        return reply if request is self.request else _accepted(request, reply)
+        if request is not self.request:
+            request.answer(reply, is_cached=True)
+        return reply
 
     async def _cancel(self, task: asyncio.Task[Reply]) -> None:
         """Cancel the request, and wait until its cost is known, even if the wait itself is canceled."""
@@ -222,7 +227,7 @@ async def cached_reply(replies: ReplySource, request: Request) -> Reply | None:
 
 def _recorded_reply(request: Request, reply: Reply) -> Reply:
     """Return a reply that was paid for before, recorded in the ledger at no cost."""
-    _accepted(request, reply)
+    request.answer(reply, is_cached=True)
     record_calls(
         JudgeCall(
             judge=request.judge,
@@ -235,13 +240,4 @@ def _recorded_reply(request: Request, reply: Reply) -> Reply:
             exchange=request.exchange(reply.text),
         )
     )
-    return reply
-
-
-def _accepted(request: Request, reply: Reply) -> Reply:
-    """Return the reply to an equal request, after checking that this request accepts it too."""
-    try:
-        request.accept(reply.text)
-    except ValueError as error:
-        raise ReplyError(f"the cached reply to this request cannot be used: {error}", text=reply.text) from error
     return reply

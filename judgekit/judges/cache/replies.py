@@ -101,17 +101,17 @@ class ReplyDatabase(ReplyFile):
         """Give up a claim without a reply."""
         self._write("DELETE FROM claims WHERE key = ? AND owner = ?", claim)
 
-    def put(self, request: Request, reply: Reply, /, *, replace: bool = False) -> Reply:
-        """Store a reply and end all claims on it.
+    def put(
+        self, request: Request | RecordedReply, reply: Reply, /, at: datetime | None = None, *, replace: bool = False
+    ) -> Reply:
+        """Store a reply, as of now or another time, and end all claims on it.
 
         Returns:
             The reply that stands: an earlier one, unless it is to be replaced.
         """
-        return self._put(_row(request, reply, datetime.now(UTC)), reply, replace=replace)
-
-    def _put(self, row: Sequence[Any], reply: Reply, *, replace: bool) -> Reply:
+        row = _row(request, reply, at or datetime.now(UTC))
         while not self._write(_REPLACE if replace else _ADD, row):
-            if (stands := self.get(row[0])) is not None:  # a damaged one is deleted
+            if (stands := self.get(request.key)) is not None:  # a damaged one is deleted
                 return stands
         return reply
 
@@ -133,8 +133,7 @@ class ReplyDatabase(ReplyFile):
             new += kept is None
             other += kept is not None
             if kept is None or replace:
-                row = _row(line, line.reply, line.recorded_at or datetime.now(UTC))
-                self._put(row, line.reply, replace=replace)
+                self.put(line, line.reply, line.recorded_at, replace=replace)
         return ImportCounts(new, same, other)
 
     @contextmanager
@@ -196,21 +195,10 @@ class ReplyDatabase(ReplyFile):
 
 
 def _row(request: Request | RecordedReply, reply: Reply, recorded_at: datetime) -> tuple[str | bytes, ...]:
-    digests, answer = (
-        json.dumps(request.digests),
-        json.dumps(reply.model_dump(exclude_defaults=True), ensure_ascii=False),
-    )
-    row = [
-        text.encode(errors="replace")  # lone surrogates cannot be encoded
-        for text in (
-            request.key,
-            request.judge,
-            request.prompt,
-            digests,
-            answer,
-            f"{recorded_at.astimezone(UTC):{_TIME}}",
-        )
-    ]
+    answer = json.dumps(reply.model_dump(exclude_defaults=True), ensure_ascii=False)
+    at = f"{recorded_at.astimezone(UTC):{_TIME}}"
+    texts = request.key, request.judge, request.prompt, json.dumps(request.digests), answer, at
+    row = [text.encode(errors="replace") for text in texts]  # lone surrogates cannot be encoded
     return (*(text.decode() for text in row), _checksum(row))
 
 

@@ -88,20 +88,19 @@ class ReplyFile:
     def _open(self) -> None:
         # The log of a file that was deleted alone would be taken for the log of the new file.
         logs = [path for path in (Path(f"{self._path.resolve()}{ending}") for ending in _LOG) if path.exists()]
-        if (
-            logs and not self._read_only and not self._path.exists()
-        ):  # in this order: SQLite creates a log after its file
+        # In this order, since SQLite creates a log after its file.
+        if logs and not self._read_only and not self._path.exists():
             for log_file in logs:
                 log_file.unlink(missing_ok=True)
         self._db = connect(self._path, read_only=self._read_only)
         try:
-            self._inode = self._path.stat().st_ino
             self._prepare()
         except BaseException:
             self.close()
             raise
 
     def _prepare(self) -> None:
+        self._inode = self._path.stat().st_ino
         self._db.text_factory = bytes  # a damaged row may not be text
         self._db.execute("BEGIN")
         version = schema_version(self._db, self._path, _APPLICATION_ID, _SCHEMA_VERSION)
@@ -176,20 +175,15 @@ class ReplyFile:
     def _write(self, sql: str, values: Sequence[object] | Mapping[str, object]) -> list[Any]:
         """Run a statement that writes, again in a new file if this one was deleted or replaced; return its rows."""
         rows = self._execute(sql, values)
-        if self._db.in_transaction or self._is_there():
-            return rows
+        with suppress(FileNotFoundError):
+            if self._db.in_transaction or self._path.stat().st_ino == self._inode:
+                return rows
         log.warning(_GONE, self._path)
         with self._explained():
             self.close()
             create_parent_folder(self._path)
             self._open()
         return self._execute(sql, values)
-
-    def _is_there(self) -> bool:
-        try:
-            return self._path.stat().st_ino == self._inode
-        except FileNotFoundError:
-            return False
 
     def close(self) -> None:
         """Close the file."""

@@ -8,7 +8,6 @@ import asyncio
 import os
 import re
 import sys
-from collections.abc import Mapping
 from datetime import date
 from importlib.metadata import version
 from typing import Any
@@ -78,17 +77,23 @@ class OpenAIClient:
         Raises:
             JudgeError: There is no usable reply.
         """
-        where = f"{request.judge} at {request.base_url}"
-        handled = sys.exception()
+        where, handled = f"{request.judge} at {request.base_url}", sys.exception()
+        params = request.params_with_limit("max_completion_tokens" if self._host.endswith(_OPENAI) else "max_tokens")
+        content = {"model": request.model, "messages": chat_messages(request), **params, **response_format(request)}
+        empty = self._empty
         try:
+            body = to_json(content)
+            sent = type(empty)("POST", empty.url, headers=empty.headers, content=body, extensions=empty.extensions)
             async with asyncio.timeout(self._timeout):
-                status, headers, body = await self._send(request)
+                response = await self._http.send(sent, stream=True)
+                body = await read_body(self._max_reply_bytes, response)
         except Exception as error:  # noqa: BLE001 - HTTP clients and their transports raise errors of many kinds
             problem = self._problem(error, handled, where)
         else:
+            status = response.status_code
             if status // 100 == 2:
                 return parse_completion(body, self._masked, where, self._price)
-            problem = http_status_error(status, body, headers.get, self._masked, where)
+            problem = http_status_error(status, body, response.headers.get, self._masked, where)
         raise problem  # outside the handler, so that no error is chained that may show a key
 
     async def find_shutdown_date(self, model: str) -> date | None:
@@ -101,15 +106,6 @@ class OpenAIClient:
             return date.fromisoformat(from_json(body)["shutdown_date"]) if response.is_success else None
         except Exception:  # noqa: BLE001 - most servers have no such date, many no such route
             return None
-
-    async def _send(self, request: Request) -> tuple[int, Mapping[str, str], bytes]:
-        """Return the status, the headers and the body of the response."""
-        params = request.params_with_limit("max_completion_tokens" if self._host.endswith(_OPENAI) else "max_tokens")
-        body = {"model": request.model, "messages": chat_messages(request), **params, **response_format(request)}
-        empty = self._empty
-        full = type(empty)("POST", empty.url, headers=empty.headers, content=to_json(body), extensions=empty.extensions)
-        response = await self._http.send(full, stream=True)
-        return response.status_code, response.headers, await read_body(self._max_reply_bytes, response)
 
     def _problem(self, error: Exception, handled: BaseException | None, where: str) -> JudgeError:
         chain = error_chain(error, handled)
