@@ -41,7 +41,8 @@ from judgekit.analysis.findings import (
     ScorerAudit,
 )
 from judgekit.analysis.labels import HumanLabel
-from judgekit.runs.audit_records import AuditRecord, ConfusionCounts, Correction, Estimate, write_audit_record
+from judgekit.runs.audit_records import AuditRecord, ConfusionCounts, Correction, write_audit_record
+from judgekit.runs.intervals import Estimate
 from judgekit.runs.population import Population
 from judgekit.score import JudgeCall
 from judgekit.scoring import FunctionScorer, scorer

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgekit.runs.alignments import AlignmentOutcome
-from judgekit.runs.audit_records import Estimate
+from judgekit.runs.intervals import Estimate
 from judgekit.stats.comparison import paired_interval
 from judgekit.stats.improvement import detectable_gain, look_level, max_t, mcnemar_mid_p
 from judgekit.stats.units import Units

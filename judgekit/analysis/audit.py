@@ -21,13 +21,13 @@ from judgekit.runs.answers import reported_names
 from judgekit.runs.audit_records import (
     AuditRecord,
     Correction,
-    Estimate,
     LabelSelection,
     audit_record_file_name,
     new_models,
     read_audit_records,
     write_audit_record,
 )
+from judgekit.runs.intervals import Estimate
 from judgekit.runs.population import describe_population
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from judgekit.analysis.measures import VerdictPairs
-from judgekit.runs.audit_records import Estimate
+from judgekit.runs.intervals import Estimate
 from judgekit.runs.rows import Row
 
 

@@ -14,7 +14,7 @@ from judgekit.analysis.matching import LabeledSample, labels_by_run, match_label
 from judgekit.analysis.measures import VerdictPairs, value_kind
 from judgekit.analysis.spent_labels import spent_samples
 from judgekit.errors import ConfigError
-from judgekit.runs.audit_records import Estimate
+from judgekit.runs.intervals import Estimate
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, ScorerRecord
 from judgekit.score import STATUSES, JudgeCall, ScoreStatus

@@ -8,7 +8,8 @@ from judgekit.analysis.gates import CORRECTED_FIELDS, OPERATORS, TOLERANCE, Gate
 from judgekit.runs.results import Run
 
 if TYPE_CHECKING:
-    from judgekit.runs.audit_records import Correction, Estimate
+    from judgekit.runs.audit_records import Correction
+    from judgekit.runs.intervals import Estimate
 
 _DIGITS = range(2, 10)  # decimals to try; the fewest that keep a statement true are shown
 

@@ -6,7 +6,8 @@ from math import fsum, isclose
 from typing import Self
 
 from judgekit.errors import count_text, join_limited
-from judgekit.runs.audit_records import AuditRecord, ConfusionCounts, Correction, Estimate
+from judgekit.runs.audit_records import AuditRecord, ConfusionCounts, Correction
+from judgekit.runs.intervals import Estimate
 from judgekit.runs.population import Population, transfer_obstacles
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row

@@ -8,7 +8,8 @@ from pydantic import Field
 
 from judgekit.errors import count_text
 from judgekit.notebook import fragment, html_number_table, html_text_table, text_block
-from judgekit.runs.audit_records import ConfusionCounts, Correction, Estimate, LabelSelection
+from judgekit.runs.audit_records import ConfusionCounts, Correction, LabelSelection
+from judgekit.runs.intervals import Estimate
 from judgekit.traces.message import FrozenModel, Many
 
 ValueKind: TypeAlias = Literal["binary", "ordinal", "continuous"]

@@ -7,10 +7,8 @@ from judgekit.analysis.correction import too_few_labels
 from judgekit.analysis.matching import CANNOT_TELL, LEFT_BLANK, MatchedLabels
 from judgekit.analysis.sampling import strata
 from judgekit.errors import short_repr
-from judgekit.runs.audit_records import (
-    Correction,
-    Estimate,
-)
+from judgekit.runs.audit_records import Correction
+from judgekit.runs.intervals import Estimate
 from judgekit.runs.rows import Row
 
 

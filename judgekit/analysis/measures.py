@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Self
 from judgekit.analysis.correction import independent_share
 from judgekit.analysis.findings import Disagreement, Guarantee, ValueKind
 from judgekit.analysis.matching import LabeledSample, MatchedLabels
-from judgekit.runs.audit_records import ConfusionCounts, Estimate
+from judgekit.runs.audit_records import ConfusionCounts
+from judgekit.runs.intervals import Estimate
 from judgekit.runs.population import first_of_groups
 from judgekit.runs.rows import Row, ScorerRecord
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from judgekit.analysis.findings import Repeatability
 from judgekit.errors import count_text
-from judgekit.runs.audit_records import Estimate
+from judgekit.runs.intervals import Estimate
 from judgekit.runs.repeats import Repeats, first_details, repeat_value
 from judgekit.runs.rows import Row
 

@@ -20,7 +20,7 @@ from judgekit.jobs.options import RunOptions
 from judgekit.reports.export import report
 from judgekit.reports.glossary import explaining_terms
 from judgekit.reports.summary import lowest_rows, show_summary
-from judgekit.runs.audit_records import Estimate
+from judgekit.runs.intervals import Estimate
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord, SampleCount, ScorerRecord, ScorerResult
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore

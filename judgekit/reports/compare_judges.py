@@ -13,7 +13,7 @@ from judgekit.analysis.findings import left_out_lines
 from judgekit.errors import count_text
 from judgekit.reports.audit import format_verdict, sample_grid
 from judgekit.runs.answers import UNREPORTED, format_shares, quote_name, reported_names
-from judgekit.runs.audit_records import Estimate
+from judgekit.runs.intervals import Estimate
 from judgekit.terminal import WithoutTrailingBlanks, escaped_text, recorded_text, text_table
 
 _ALPHA = 0.05

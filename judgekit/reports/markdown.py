@@ -18,7 +18,7 @@ from judgekit.analysis.corrected_means import (
 from judgekit.analysis.gates import GateResults
 from judgekit.errors import ConfigError, truncated
 from judgekit.reports.glossary import HEADING, terms_in
-from judgekit.runs.audit_records import Estimate
+from judgekit.runs.intervals import Estimate
 from judgekit.runs.results import Run
 from judgekit.runs.summary_table import column_rows, summary_columns
 from judgekit.runs.summary_text import ScorerSummary

@@ -12,8 +12,8 @@ from rich.table import Table
 from judgekit.analysis.corrected_means import corrected_means, describe_correction
 from judgekit.diff import Diff, DiffLine
 from judgekit.errors import join_limited, truncated
-from judgekit.runs.audit_records import Correction, Estimate
-from judgekit.runs.intervals import Trials
+from judgekit.runs.audit_records import Correction
+from judgekit.runs.intervals import Estimate, Trials
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
 from judgekit.runs.summary import Summary

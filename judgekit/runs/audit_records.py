@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
@@ -15,12 +14,13 @@ from judgekit.atomic import atomic_write
 from judgekit.errors import StoreError, join_limited, short_repr, validation_message
 from judgekit.runs.alignments import AlignmentRecord
 from judgekit.runs.answers import reported_names
+from judgekit.runs.intervals import Estimate
 from judgekit.runs.population import Population, transfer_obstacles
 from judgekit.runs.rows import ScorerRecord, identity_differences
 from judgekit.traces.message import FrozenModel, Many
 
 if TYPE_CHECKING:
-    from judgekit.stats.wilson import Interval
+    pass
 
 LabelSelection: TypeAlias = Literal["all", "random", "stratified", "convenience", "unknown", "elsewhere"]
 """The selection of the labeled samples: ``all`` of the run; drawn at ``random``; ``stratified``, that is, drawn at
@@ -36,45 +36,6 @@ _NOT_DRAWN: Mapping[LabelSelection, str] = {
     "convenience": ", labels picked by hand",
     "unknown": ", labels perhaps not a random sample",
 }
-
-
-class Estimate(FrozenModel):
-    """A number with its 95 % interval.
-
-    ``value`` is ``None`` if the number is undefined; ``low`` and ``high`` are ``None`` if there is no interval.
-    """
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    method: str = ""
-
-    @classmethod
-    def of(cls, value: float | None, interval: "Interval | None" = None) -> "Estimate":
-        """Return a figure from a number and its interval, if it has one."""
-        if value is None or interval is None:
-            return cls(value=value)
-        return cls(value=value, low=interval.low, high=interval.high, method=interval.method)
-
-    @classmethod
-    def mean(cls, values: Sequence[float], groups: Sequence[str | None] | None = None) -> "Estimate":
-        """Return the mean of values in [0, 1] with its interval; undefined if there are no values."""
-        from judgekit.stats.intervals import mean_interval  # noqa: PLC0415 - numpy takes a while
-
-        return cls.of(fsum(values) / len(values), mean_interval(values, groups)) if values else cls(value=None)
-
-    def __str__(self) -> str:
-        if self.value is None:
-            return "undefined"
-        bounds = "" if self.low is None or self.high is None else f" [{_short(self.low)}, {_short(self.high)}]"
-        return f"{_short(self.value)}{bounds}"
-
-
-def _short(number: float) -> str:
-    """Return a number with two decimals, or up to four to tell it from 1, and no leading zero: ``.71``, ``.997``."""
-    texts = (f"{number:.{digits}f}" for digits in (2, 3, 4))
-    text = next((text for text in texts if abs(float(text)) != 1), f"{number:.2f}")
-    return text.replace("0.", ".", 1) if abs(number) < 1 else text
 
 
 class Correction(FrozenModel):

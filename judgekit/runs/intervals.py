@@ -1,4 +1,4 @@
-"""The values of one scorer: their total, its interval, and the results of repeated trials."""
+"""Numbers with their intervals: an estimate, and the total of a scorer's values with the results of repeated trials."""
 # ruff: noqa: SLF001 - values merge with others of their class
 
 from array import array
@@ -13,6 +13,7 @@ from judgekit.aggregates.total import PackedScores, Total, compute_total
 from judgekit.runs.hashes import text_hash
 from judgekit.stats.trials import TaskMean, mean_over_tasks, pass_at_k, pass_hat_k
 from judgekit.stats.wilson import Interval, wilson
+from judgekit.traces.message import FrozenModel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,6 +24,45 @@ _BOOTSTRAP_DRAWS = 1_000
 _TRIALS_SHOWN = 8
 _REDRAWN = 5_000  # scores; redrawing more takes minutes if their aggregate is not a mean
 _UNGROUPED = 0
+
+
+class Estimate(FrozenModel):
+    """A number with its 95 % interval.
+
+    ``value`` is ``None`` if the number is undefined; ``low`` and ``high`` are ``None`` if there is no interval.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    method: str = ""
+
+    @classmethod
+    def of(cls, value: float | None, interval: "Interval | None" = None) -> "Estimate":
+        """Return a figure from a number and its interval, if it has one."""
+        if value is None or interval is None:
+            return cls(value=value)
+        return cls(value=value, low=interval.low, high=interval.high, method=interval.method)
+
+    @classmethod
+    def mean(cls, values: Sequence[float], groups: Sequence[str | None] | None = None) -> "Estimate":
+        """Return the mean of values in [0, 1] with its interval; undefined if there are no values."""
+        from judgekit.stats.intervals import mean_interval  # noqa: PLC0415 - numpy takes a while
+
+        return cls.of(fsum(values) / len(values), mean_interval(values, groups)) if values else cls(value=None)
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return "undefined"
+        bounds = "" if self.low is None or self.high is None else f" [{_short(self.low)}, {_short(self.high)}]"
+        return f"{_short(self.value)}{bounds}"
+
+
+def _short(number: float) -> str:
+    """Return a number with two decimals, or up to four to tell it from 1, and no leading zero: ``.71``, ``.997``."""
+    texts = (f"{number:.{digits}f}" for digits in (2, 3, 4))
+    text = next((text for text in texts if abs(float(text)) != 1), f"{number:.2f}")
+    return text.replace("0.", ".", 1) if abs(number) < 1 else text
 
 
 class Trials(NamedTuple):

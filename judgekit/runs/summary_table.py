@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from judgekit.runs.audit_records import Estimate
+from judgekit.runs.intervals import Estimate
 from judgekit.runs.scorer_counts import UNSCORED_STATUSES
 from judgekit.runs.summary import Summary
 from judgekit.runs.summary_text import ScorerSummary

@@ -19,7 +19,7 @@ from judgekit.alignment.verdict import (
     max_t_verdict,
     refusal_reason,
 )
-from judgekit.runs.audit_records import Estimate
+from judgekit.runs.intervals import Estimate
 from judgekit.stats.agreement import AgreementTables, cohen_kappa, table_kappa
 
 RHO = 0.6  # the latent correlation of the errors of prompts of one model

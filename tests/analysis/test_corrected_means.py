@@ -19,7 +19,8 @@ from judgekit.analysis.gates import Gate, GateResults
 from judgekit.reports.html import html_report
 from judgekit.reports.markdown import markdown_report
 from judgekit.reports.summary import show_summary
-from judgekit.runs.audit_records import Correction, Estimate
+from judgekit.runs.audit_records import Correction
+from judgekit.runs.intervals import Estimate
 from judgekit.runs.summary import Summary
 from judgekit.terminal import console
 

@@ -5,7 +5,8 @@ from html.parser import HTMLParser
 import pytest
 
 from judgekit.analysis.findings import Audit, ScorerAudit
-from judgekit.runs.audit_records import Correction, Estimate
+from judgekit.runs.audit_records import Correction
+from judgekit.runs.intervals import Estimate
 
 
 def audit_saying(text: str, classes: int = 2) -> Audit:

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from judgekit import AIMessage, Sample
 from judgekit.analysis.gates import Gate, check_gates
 from judgekit.errors import ConfigError
-from judgekit.runs.audit_records import Correction, Estimate
+from judgekit.runs.audit_records import Correction
+from judgekit.runs.intervals import Estimate
 from judgekit.score import JudgeCall, Score
 from judgekit.traces.message import Usage
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from judgekit.analysis.corrected_means import MeanBound
 from judgekit.analysis.findings import Audit, Guarantee, Repeatability, ScorerAudit
 from judgekit.reports.audit import show_audit
-from judgekit.runs.audit_records import Correction, Estimate
+from judgekit.runs.audit_records import Correction
+from judgekit.runs.intervals import Estimate
 from judgekit.terminal import console, printable
 
 PLAIN = ScorerAudit(

@@ -11,10 +11,10 @@ from judgekit.runs.audit_records import (
     AuditStatus,
     AuditSubject,
     Correction,
-    Estimate,
     audit_status,
     write_audit_record,
 )
+from judgekit.runs.intervals import Estimate
 from judgekit.runs.population import Population
 from judgekit.runs.rows import ScorerRecord, identity_differences
 from judgekit.stats.wilson import wilson

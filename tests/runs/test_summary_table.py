@@ -4,7 +4,7 @@ from judgekit.analysis.gates import GateResults
 from judgekit.reports.html import html_report
 from judgekit.reports.markdown import markdown_report
 from judgekit.reports.summary import show_summary
-from judgekit.runs.audit_records import Estimate
+from judgekit.runs.intervals import Estimate
 from judgekit.runs.notebook import summary_html
 from judgekit.runs.rows import Row
 from judgekit.runs.summary import Summary
