@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue, model_validator
 
 from judgekit.diff import Diff
 from judgekit.errors import UNCHARGED, ConfigError, JudgeError, UnreachableError, count_text
+from judgekit.traces.fast_models import construct
 from judgekit.traces.message import FrozenModel, JsonObject, Many, Usage
 
 ScoreStatus: TypeAlias = Literal["scored", "skipped", "failed", "abstained"]
@@ -190,6 +191,26 @@ class Score(FrozenModel):
             warnings=tuple(warnings),
             reason=reason,
             details=dict(details or {}),
+        )
+
+    @classmethod
+    def computed(cls, scorer: str, value: float, explanation: Explanation) -> "Score":
+        """Return a score with a value in [0, 1] that no judge gave, from parts that are valid for sure."""
+        return construct(
+            cls,
+            {
+                "scorer": scorer,
+                "status": "scored",
+                "value": value,
+                "label": None,
+                "calls": (),
+                "confidence": None,
+                "error": None,
+                "aggregate": "mean",
+                "warnings": (),
+                "reason": explanation.reason,
+                "details": explanation.details,
+            },
         )
 
     @property

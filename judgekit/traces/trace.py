@@ -71,13 +71,14 @@ class Trace(Recording):
                 for placed in placed_calls
             )
         calls: list[ActualCall] = []
-        turn = 0
+        turn, kind = 0, CALLER_MESSAGES[requestor]
         for number, message in enumerate(self.messages, 1):
             if message.role == "user":
                 turn += 1
-            if isinstance(message, CALLER_MESSAGES[requestor]):
+            if isinstance(message, kind):
                 agent = message.agent if message.role == "assistant" else None
-                calls += [ActualCall(number, turn, call, agent) for call in message.tool_calls]
+                for call in message.tool_calls:
+                    calls.append(ActualCall(number, turn, call, agent))  # noqa: PERF401 - most messages have one call
         return tuple(calls)
 
     def call_errors(self, requestor: Requestor = "assistant") -> tuple[bool | None, ...]:

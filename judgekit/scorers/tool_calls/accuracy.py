@@ -1,12 +1,13 @@
 """Tool-call accuracy: were exactly the expected tools called, in order and with the expected arguments?"""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 from judgekit.score import Explanation
 from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, check_args_option
 from judgekit.scorers.tool_calls.base import ToolCallScorer
+from judgekit.scorers.tool_calls.calls import Calls
 from judgekit.scorers.tool_calls.explanation import explain_match
 from judgekit.scorers.tool_calls.matching import Match
 from judgekit.scorers.tool_calls.modes import ToolMatch
@@ -43,22 +44,14 @@ class ToolCallAccuracy(ToolCallScorer):
         order: Literal["sequence", "any"] = "sequence" if self.strict_order else "any"
         return ToolMatch(order=order, parallel="ordered", args=self.args, credit="recall", args_credit="fraction")
 
-    def _value(self, match: Match) -> float:
-        return match.value if self._is_aligned(match) else 0.0
-
-    def _is_aligned(self, match: Match) -> bool:
-        calls = match.calls
-        return match.is_exact or (calls.have_same_names if self.strict_order else calls.have_same_tools)
-
-    def _explain(self, match: Match) -> Explanation:
-        aligned = self._is_aligned(match)
-        if not aligned and self.strict_order:  # extra calls explain more than positions do
-            in_order = match.rules.model_copy(update={"order": "in_order"})
-            match = replace(match, rules=in_order)
-        explanation = explain_match(match)
-        reason = explanation.reason
-        if not aligned:
-            is_reordered = match.calls.have_same_tools
-            what = "the expected tools in a different order" if is_reordered else "different tools than expected"
-            reason = f"{what}: {reason}"
-        return Explanation(reason, {"aligned": aligned, **explanation.details})
+    def _judge(self, calls: Calls) -> tuple[float, Explanation]:
+        if calls.are_equal or (calls.have_same_names if self.strict_order else calls.have_same_tools):
+            match = Match(calls.rules, calls)
+            reason, details = explain_match(match)
+            return match.value, Explanation(reason, {"aligned": True, **details})
+        # Extra calls explain more than positions do.
+        rules = calls.rules.model_copy(update={"order": "in_order"}) if self.strict_order else calls.rules
+        reason, details = explain_match(Match(rules, calls))
+        is_reordered = calls.have_same_tools
+        what = "the expected tools in a different order" if is_reordered else "different tools than expected"
+        return 0.0, Explanation(f"{what}: {reason}", {"aligned": False, **details})

@@ -349,7 +349,7 @@ class _Walk:
                 self.similarities.append((path, similarity))
             return similarity
         if not isinstance(text, str):
-            raise TypeError(f"{text.name} runs before calls are paired; see Match.of")
+            raise TypeError(f"{text.name} runs before calls are paired; see Calls.with_texts_compared")
         fold = str.casefold if text == "casefold" else fold_text
         return float(fold(expected) == fold(actual))
 

@@ -192,11 +192,14 @@ def _first_run(block: Sequence[Sequence[float]], before: Sequence[float], total:
 def _totals_of_columns(weights: Sequence[Sequence[float]], blocks: Blocks) -> list[list[float]]:
     """Return the best totals of the first rows, from none to all, with the first blocks, which are single columns."""
     totals = [[0.0] * (len(weights) + 1)]
+    columns = list(zip(*weights, strict=True)) if weights else [()] * len(blocks)
     for first, _ in blocks:
-        best, after, before = 0.0, [0.0], totals[-1]
-        for row, without, with_row in zip(weights, before, before[1:], strict=False):
-            best = max(best, with_row, without + row[first])
-            after.append(best)
+        before = totals[-1]
+        after = before.copy()
+        for row, weight in enumerate(columns[first]):
+            if weight and (total := before[row] + weight) > after[row + 1]:
+                end = bisect_left(after, total, row + 1)
+                after[row + 1 : end] = [total] * (end - row - 1)
         totals.append(after)
     return totals
 

@@ -1,20 +1,21 @@
 """The base of scorers that compare tool calls with expected ones."""
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import get_args
 
-from judgekit.errors import ConfigError, check_choice
+from judgekit.errors import ConfigError, check_choice, join_limited
 from judgekit.score import Explanation, Score
 from judgekit.scorers.scope import ScopedScorer
-from judgekit.scorers.tool_calls.calls import Selection
+from judgekit.scorers.tool_calls.calls import Calls, Selection
 from judgekit.scorers.tool_calls.explanation import explain_match
-from judgekit.scorers.tool_calls.matching import Match
+from judgekit.scorers.tool_calls.matching import Match, is_large
 from judgekit.scorers.tool_calls.modes import ToolMatch
-from judgekit.scoring import compute_score
-from judgekit.traces.fast_models import set_unvalidated
+from judgekit.scoring import NO_CONVERSATION, compute_score
 from judgekit.traces.message import Requestor
+from judgekit.traces.rendering import quoted_name
 from judgekit.traces.sample import Sample
 
 
@@ -55,22 +56,30 @@ class ToolCallScorer(ScopedScorer):
         """The rules for matching calls."""
 
     async def _score(self, sample: Sample) -> Score:
-        match = Match.of(self._rules, sample, self._selection)
-        if isinstance(match, str):
-            return Score.skipped(self.name, match)
-        if match.rules.has_text_scorers:
-            match = await match.with_texts_compared()
-        return await compute_score(partial(self._score_match, match), large=match.is_large)
+        rules = self._rules
+        if sample.reference_tool_calls is None:
+            return Score.skipped(self.name, "the sample has no reference_tool_calls")
+        if not sample.trace.messages:
+            return Score.skipped(self.name, NO_CONVERSATION)
+        calls = Calls(rules, sample, self._selection)
+        if rules.within == "turn" and (
+            lost := [quoted_name(call.name) for call in calls.expected if call.turn is None]
+        ):
+            names = join_limited(lost, 5, ", ")
+            return Score.skipped(self.name, f"calls are compared by turn, but expected calls have no turn: {names}")
+        warnings = calls.warnings
+        if rules.has_text_scorers:
+            calls, text_warnings = await calls.with_texts_compared()
+            warnings = [*warnings, *text_warnings]
+        compute = partial(self._score_calls, calls, warnings)
+        return await compute_score(compute, large=is_large(calls))
 
-    def _score_match(self, match: Match) -> Score:
-        value = self._value(match)
-        reason, details = self._explain(match)
-        score = Score.scored(self.name, value, reason=reason, warnings=match.warnings)
-        set_unvalidated(score, details=details)  # JSON that was made for this score alone
-        return score
+    def _score_calls(self, calls: Calls, warnings: Iterable[str]) -> Score:
+        value, explanation = self._judge(calls)
+        score = Score.computed(self.name, value, explanation)
+        return score if not warnings else score.model_copy(update={"warnings": tuple(warnings)})
 
-    def _value(self, match: Match) -> float:
-        return match.value
-
-    def _explain(self, match: Match) -> Explanation:
-        return explain_match(match)
+    def _judge(self, calls: Calls) -> tuple[float, Explanation]:
+        """Return the value of the calls and its explanation."""
+        match = Match(calls.rules, calls)
+        return match.value, explain_match(match)

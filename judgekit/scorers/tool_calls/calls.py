@@ -1,9 +1,11 @@
 """The expected and the actual calls of a sample, and how the arguments of each pair compare."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import NamedTuple
+
+from pydantic import JsonValue
 
 from judgekit.scorers.agents import agent_rows
 from judgekit.scorers.tool_calls.argument_table import ArgumentTable
@@ -11,12 +13,16 @@ from judgekit.scorers.tool_calls.arguments import (
     ABSENT,
     ArgComparison,
     ArgDifference,
+    ArgMatch,
     ArgRules,
     are_plain,
     compare_arguments,
 )
+from judgekit.scorers.tool_calls.comparers import TextComparison, TextFunction, text_similarities
 from judgekit.scorers.tool_calls.matchers import KEY_BYTES, contains_matcher
 from judgekit.scorers.tool_calls.modes import ToolMatch
+from judgekit.scoring import Scorer
+from judgekit.threads import run_in_thread
 from judgekit.traces.behavior import Agent, agents
 from judgekit.traces.equality import canonical_json, json_bytes, same_json
 from judgekit.traces.message import JsonObject, Requestor
@@ -24,6 +30,8 @@ from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import ActualCall, Trace
 from judgekit.traces.tree import Chronology, MessageNumber, branches, conversation_path
+
+_UNORDERED = "the order of calls by sub-agents that worked in parallel is not compared: the recording does not tell it"
 
 
 class Selection(NamedTuple):
@@ -39,14 +47,9 @@ class Selection(NamedTuple):
     include_failed: bool = True
     include_delegations: bool = True
 
-    @property
-    def is_everything(self) -> bool:
-        """Whether all calls of the side are selected."""
-        return self.include_failed and self.include_delegations
-
     def calls(self, trace: Trace) -> Sequence[ActualCall]:
         """Return the selected calls of a trace."""
-        if self.is_everything:
+        if self.include_failed and self.include_delegations:
             return trace.tool_calls(self.requestor)
         return [call for call, _ in self.outcomes(trace)]
 
@@ -67,6 +70,7 @@ class Calls:
     Attributes:
         expected: The expected calls of the selected side.
         actual: The selected actual calls.
+        names: The tools of the expected and of the actual calls.
         blocks: The number of each actual call's block, if there are sub-agents: the order of the calls in a block is
             unknown.
 
@@ -83,8 +87,8 @@ class Calls:
         self.selection = selection
         self.expected = [call for call in sample.reference_tool_calls or () if call.requestor == selection.requestor]
         self.actual = selection.calls(trace)
-        parallel = rules.parallel == "unordered"
-        self.blocks = _blocks(trace, self.actual, parallel=parallel) if trace.children else None
+        self.names = [call.name for call in self.expected], [actual.call.name for actual in self.actual]
+        self.blocks = _blocks(trace, self.actual, rules) if trace.children else None
 
     @cached_property
     def agents(self) -> Mapping[Agent, JsonObject]:
@@ -96,7 +100,7 @@ class Calls:
     @property
     def have_same_names(self) -> bool:
         """Whether each actual call has the name of the expected one at its position, or at one in the same block."""
-        expected, actual = self._names
+        expected, actual = self.names
         if expected == actual or self.blocks is None or len(expected) != len(actual):
             return expected == actual
         return sorted(zip(self.blocks, expected, strict=True)) == sorted(zip(self.blocks, actual, strict=True))
@@ -104,20 +108,26 @@ class Calls:
     @property
     def have_same_tools(self) -> bool:
         """Whether each tool was called as often as expected."""
-        expected, actual = self._names
+        expected, actual = self.names
         return sorted(expected) == sorted(actual)
 
     @cached_property
-    def _names(self) -> tuple[list[str], list[str]]:
-        """The tools of the expected and of the actual calls."""
-        return [call.name for call in self.expected], [actual.call.name for actual in self.actual]
-
-    @cached_property
     def are_equal(self) -> bool:
-        """Whether each actual call is the expected one at its position."""
-        expected, actual = self._names
+        """Whether each actual call is the expected one at its position, if turns matter in the same turn."""
+        expected, actual = self.names
+        if expected != actual:
+            return False
+        if self.rules.within == "turn":
+            turns = zip(self.expected, self.actual, strict=True)
+            if any(call.turn != actual.turn for call, actual in turns):
+                return False
+        if self.rules.is_plain and all(call.compare_args is None and call.agent is None for call in self.expected):
+            calls = [actual.call for actual in self.actual]
+            written = json_bytes([call.args for call in self.expected])  # all at once
+            if KEY_BYTES not in written and written == json_bytes([call.args for call in calls]):
+                return all(call.args_error is None for call in calls)
         positions = range(len(actual))
-        return expected == actual and all(map(self.agree, positions, positions))
+        return all(map(self.agree, positions, positions))
 
     def agree(self, expected: int, actual: int) -> bool:
         """Return whether the arguments of two calls of the same tool fully agree."""
@@ -132,8 +142,24 @@ class Calls:
             return self.compare(expected, actual).score
         if self.agree(expected, actual):
             return 1.0
-        call = self.actual[actual].call
-        return 0.0 if call.args_error is not None else _equal_share(self.expected[expected].args, call.args)
+        return self.scores([expected], [actual])[0][0]
+
+    def scores(self, expected: Sequence[int], actual: Sequence[int]) -> list[list[float]]:
+        """Return the scores of all pairs of calls of the same tool, a row for each expected call."""
+        if not all(self.is_plain[row] for row in expected):
+            return [[self.score(row, column) for column in actual] for row in expected]
+        calls = [self.actual[column].call for column in actual]
+        received = [(call.args.keys(), _hashable(call.args), call.args_error is None) for call in calls]
+        rows: list[list[float]] = []
+        for args in [self.expected[row].args for row in expected]:
+            names, wanted = args.keys(), _hashable(args)
+            rows.append(
+                [
+                    (len(wanted & equal) / len(names | others) if names or others else 1.0) if is_readable else 0.0
+                    for others, equal, is_readable in received
+                ]
+            )
+        return rows
 
     def compare(self, expected: int, actual: int) -> ArgComparison:
         """Return the comparison of the arguments of two calls of the same tool."""
@@ -161,6 +187,16 @@ class Calls:
         call = self.actual[actual].call
         return None if call.args_error is not None else canonical_json(call.args)
 
+    def by_tool(self, expected: Iterable[int], actual: Iterable[int]) -> Iterator[tuple[list[int], list[int]]]:
+        """Return the calls of each tool that was both expected and called."""
+        wanted: dict[str, list[int]] = {}
+        received: dict[str, list[int]] = {}
+        for index in expected:
+            wanted.setdefault(self.expected[index].name, []).append(index)
+        for index in actual:
+            received.setdefault(self.actual[index].call.name, []).append(index)
+        return ((calls, received[tool]) for tool, calls in wanted.items() if tool in received)
+
     def table(self, expected: Sequence[int], actual: Sequence[int]) -> ArgumentTable | None:
         """Return a table of the arguments of calls of one tool; ``None`` unless they are simply compared as typed JSON."""
         if not all(self.is_plain[row] for row in expected):
@@ -171,6 +207,53 @@ class Calls:
             [None if call.args_error is not None else call.args for call in calls],
         )
 
+    @property
+    def warnings(self) -> Sequence[str]:
+        """A warning if the order of some calls is unknown and matters."""
+        blocks = self.blocks
+        if blocks is None or self.rules.order == "any":
+            return ()
+        agents = {(block, conversation_path(call.message)) for block, call in zip(blocks, self.actual, strict=True)}
+        return () if len(agents) == len({block for block, _ in agents}) else (_UNORDERED,)
+
+    async def with_texts_compared(self) -> "tuple[Calls, Collection[str]]":
+        """Return the calls with the results of text scorers in place of these, because pairing is synchronous.
+
+        The scorers' warnings are returned too.
+        """
+        questions: dict[TextComparison, Scorer] = {}
+
+        def noting(scorer: Scorer) -> TextFunction:
+            def note(expected: str, actual: str) -> float:
+                questions[id(scorer), expected, actual] = scorer
+                return 0.0
+
+            return note
+
+        trial = self._with_texts(noting)
+
+        def compare() -> None:
+            if not trial.are_equal:
+                for expected, actual in self.by_tool(range(len(self.expected)), range(len(self.actual))):
+                    for pair in product(expected, actual):
+                        trial.compare(*pair)
+
+        await run_in_thread(compare)
+        similarity, warnings = await text_similarities(questions)
+        return self._with_texts(
+            lambda scorer: lambda expected, actual: similarity[id(scorer), expected, actual]
+        ), warnings
+
+    def _with_texts(self, function: Callable[[Scorer], TextFunction]) -> "Calls":
+        """Return the calls with functions in place of the scorers that compare texts."""
+        by_tool = {
+            tool: rule.model_copy(update={"text": function(scorer)})
+            for tool, rule in self.rules_by_tool.items()
+            if isinstance(rule, ArgMatch) and (scorer := rule.text_scorer) is not None
+        }
+        rules = self.rules.model_copy(update={"tools": {**self.rules.tools, **by_tool}})
+        return Calls(rules, self.sample, self.selection)
+
     @cached_property
     def _tools(self) -> Mapping[str, Sequence[ToolDefinition]]:
         """The tool definitions of each agent, by the path of its conversation."""
@@ -179,18 +262,18 @@ class Calls:
     @cached_property
     def rules_by_tool(self) -> dict[str, ArgRules]:
         """The rules for the arguments of each expected tool."""
-        return {call.name: self.rules.arg_rules_for(call.name) for call in self.expected}
+        return {name: self.rules.arg_rules_for(name) for name in dict.fromkeys(self.names[0])}
 
 
-def _blocks(trace: Trace, calls: Sequence[ActualCall], *, parallel: bool) -> Sequence[int]:
+def _blocks(trace: Trace, calls: Sequence[ActualCall], rules: ToolMatch) -> Sequence[int]:
     """Return the number of each call's block: calls between which there are some of unknown order share a block.
 
-    These are the calls of sub-agents that one message started, or an unknown one, unless their times order them; with
-    ``parallel``, also the calls of one message.
+    These are the calls of sub-agents that one message started, or an unknown one, unless their times order them; and
+    the calls of one message, unless parallel calls have an order.
     """
     spans: dict[MessageNumber, tuple[int, int]] = {}
     for at, actual in enumerate(calls):
-        within = [actual.message] if parallel else []
+        within = [actual.message] if rules.parallel == "unordered" else []
         path = conversation_path(actual.message)
         while path:
             within.append(path)
@@ -215,7 +298,9 @@ def _blocks(trace: Trace, calls: Sequence[ActualCall], *, parallel: bool) -> Seq
     return blocks
 
 
-def _equal_share(wanted: JsonObject, received: JsonObject) -> float:
-    """Return the share of arguments with equal values among those that either side has."""
-    equal = sum([same_json(value, received[name]) for name, value in wanted.items() if name in received])
-    return equal / len(wanted.keys() | received.keys())
+def _hashable(args: JsonObject) -> set[tuple[str, bool, JsonValue]]:
+    """Return arguments in a form that is equal if and only if they are the same JSON."""
+    return {
+        (name, True, canonical_json(value)) if isinstance(value, (dict, list, bool)) else (name, False, value)
+        for name, value in args.items()
+    }

@@ -43,13 +43,15 @@ def explain_match(match: Match) -> Explanation:
     A missing call counts for the agent that it was expected from; otherwise, it has a row without a path. Expected and actual calls are numbered from 0, messages from 1.
     """
     pairs, displaced = _align(match)
-    missing = _unpaired(len(match.expected), [pair.expected for pair in chain(pairs, displaced)])
-    extra = _unpaired(len(match.actual), [pair.actual for pair in chain(pairs, displaced)])
+    missing = _unpaired(len(match.calls.expected), [pair.expected for pair in chain(pairs, displaced)])
+    extra = _unpaired(len(match.calls.actual), [pair.actual for pair in chain(pairs, displaced)])
     details: JsonObject = {
         **_counts(match),
         "pairs": [_pair_as_json(match, pair) for pair in pairs],
-        "missing": [{"expected": at, **_as_json(match.expected[at])} for at in missing],
-        "extra": [{"actual": at, **_location(match.actual[at]), **_as_json(match.actual[at].call)} for at in extra],
+        "missing": [{"expected": at, **_as_json(match.calls.expected[at])} for at in missing],
+        "extra": [
+            {"actual": at, **_location(match.calls.actual[at]), **_as_json(match.calls.actual[at].call)} for at in extra
+        ],
         "out_of_order": [_pair_as_json(match, pair) for pair in displaced],
     }
     if match.calls.agents:
@@ -75,17 +77,19 @@ def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
         )
         for expected, actual, credit in match.pairs
     ]
-    wanted = _unpaired(len(match.expected), [pair.expected for pair in pairs])
-    received = _unpaired(len(match.actual), [pair.actual for pair in pairs])
+    if match.calls.are_equal:
+        return pairs, []
+    wanted = _unpaired(len(match.calls.expected), [pair.expected for pair in pairs])
+    received = _unpaired(len(match.calls.actual), [pair.actual for pair in pairs])
     if not (wanted and received):
         return pairs, []
     by_turn = match.rules.within == "turn"
     ordered = defaultdict[int | None, list[tuple[int, int]]](list)  # calls in different turns have no order
     for expected, actual, _ in match.pairs:
-        ordered[match.expected[expected].turn if by_turn else None].append((expected, match.block(actual)))
+        ordered[match.calls.expected[expected].turn if by_turn else None].append((expected, match.block(actual)))
     displaced: list[_Aligned] = []
     for expected, actual in sorted(match.unordered_pairs(wanted, received, is_graded=True)):
-        positions = ordered[match.expected[expected].turn if by_turn else None]
+        positions = ordered[match.calls.expected[expected].turn if by_turn else None]
         at, block = bisect(positions, (expected, 0)), match.block(actual)
         in_order = match.rules.order == "any" or (
             all(before <= block for _, before in positions[at - 1 : at])
@@ -106,13 +110,13 @@ def _by_agent(
     outcomes: dict[tuple[str | None, str | None], Counter[str]] = {agent: Counter() for agent in match.calls.agents}
     for pair in pairs:
         what = "matched" if pair.comparison.score == 1 else "differing"
-        outcomes[calling_agent(match.actual[pair.actual])][what] += 1
+        outcomes[calling_agent(match.calls.actual[pair.actual])][what] += 1
     for pair in displaced:
-        outcomes[calling_agent(match.actual[pair.actual])]["out_of_order"] += 1
+        outcomes[calling_agent(match.calls.actual[pair.actual])]["out_of_order"] += 1
     for at in extra:
-        outcomes[calling_agent(match.actual[at])]["extra"] += 1
+        outcomes[calling_agent(match.calls.actual[at])]["extra"] += 1
     for at in missing:
-        name = match.expected[at].agent
+        name = match.calls.expected[at].agent
         namesakes = [agent for agent in match.calls.agents if name is not None and agent.name == name]
         outcomes.setdefault(namesakes[0] if len(namesakes) == 1 else (None, name), Counter())["missing"] += 1
     rows: dict[tuple[str | None, str | None], JsonObject] = dict(match.calls.agents.items())
@@ -136,15 +140,13 @@ def _counts(match: Match) -> JsonObject:
 
 
 def _pair_as_json(match: Match, pair: _Aligned) -> JsonObject:
-    actual = match.actual[pair.actual]
+    actual = match.calls.actual[pair.actual]
     call = actual.call
-    shown: JsonObject = {
-        "expected": pair.expected,
-        "actual": pair.actual,
-        **_location(actual),
-        "name": call.name,
-        "score": pair.comparison.score,
-    }
+    shown: JsonObject = {"expected": pair.expected, "actual": pair.actual, "message": actual.message}
+    if actual.agent is not None and not isinstance(actual.message, int):
+        shown["agent"] = actual.agent
+    shown["name"] = call.name
+    shown["score"] = pair.comparison.score
     if pair.comparison.differences:
         shown["differences"] = copy_json([difference.as_json() for difference in pair.comparison.differences])
     if pair.comparison.similarities:
@@ -170,19 +172,21 @@ def _as_json(call: ToolCall) -> JsonObject:
 def _reason(
     match: Match, pairs: Sequence[_Aligned], displaced: Sequence[_Aligned], missing: Sequence[int], extra: Sequence[int]
 ) -> str:
-    if match.expected:
-        matched = sum(pair.comparison.score == 1 for pair in pairs)
-        head = f"{matched} of {len(match.expected)} expected calls matched"
+    if match.calls.expected:
+        matched = sum([pair.comparison.score == 1 for pair in pairs])
+        head = f"{matched} of {len(match.calls.expected)} expected calls matched"
     else:
-        head = f"no call was expected{'' if match.actual else ' and none was made'}"
-    parts = [head, join_limited((_pair_in_words(match, pair) for pair in pairs if pair.comparison.differences), _MOST)]
+        head = f"no call was expected{'' if match.calls.actual else ' and none was made'}"
+    parts = [head]
+    if differing := [_pair_in_words(match, pair) for pair in pairs if pair.comparison.differences]:
+        parts.append(join_limited(differing, _MOST))
     if missing:
-        parts.append(_named("missing", match.rules.missing, [(match.expected[at].name, None) for at in missing]))
+        parts.append(_named("missing", match.rules.missing, [(match.calls.expected[at].name, None) for at in missing]))
     if displaced:
-        parts.append(_named("out of order", "forbid", [_called(match.actual[pair.actual]) for pair in displaced]))
+        parts.append(_named("out of order", "forbid", [_called(match.calls.actual[pair.actual]) for pair in displaced]))
     if extra:
-        parts.append(_named("extra", match.rules.extra, [_called(match.actual[at]) for at in extra]))
-    return "; ".join(filter(None, parts))
+        parts.append(_named("extra", match.rules.extra, [_called(match.calls.actual[at]) for at in extra]))
+    return "; ".join(parts)
 
 
 def _called(actual: ActualCall) -> tuple[str, MessageNumber]:
@@ -190,7 +194,7 @@ def _called(actual: ActualCall) -> tuple[str, MessageNumber]:
 
 
 def _pair_in_words(match: Match, pair: _Aligned) -> str:
-    call = match.actual[pair.actual].call
+    call = match.calls.actual[pair.actual].call
     if call.args_error is not None:
         return f"{_name(call.name)}: unreadable arguments ({call.args_error})"
     similarities = {path: f" (similarity {number:.2f})" for path, number in pair.comparison.similarities}

@@ -93,7 +93,7 @@ def credit(how: ToolMatch, expected: ExpectedCall, made: ToolCall) -> float:
 
 def allowed(how: ToolMatch, match: Match) -> Callable[[Sequence[tuple[int, int]]], bool]:
     """Whether the order that is asked for allows these pairs, told from its definition alone."""
-    expected, made, by_turn = match.expected, match.actual, how.within == "turn"
+    expected, made, by_turn = match.calls.expected, match.calls.actual, how.within == "turn"
 
     def positions(turns: Sequence[int | None]) -> list[int]:
         """Where each call stands among those it is put in order with."""
@@ -124,12 +124,12 @@ def all_pairings(match: Match, weights: Sequence[Sequence[float]]) -> Iterator[l
     """Every one-to-one pairing of calls that are worth something together."""
 
     def go(one: int, taken: list[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
-        if one == len(match.expected):
+        if one == len(match.calls.expected):
             yield taken
             return
         yield from go(one + 1, taken)
         used = {other for _, other in taken}
-        for other in range(len(match.actual)):
+        for other in range(len(match.calls.actual)):
             if weights[one][other] and other not in used:
                 yield from go(one + 1, [*taken, (one, other)])
 
@@ -138,7 +138,7 @@ def all_pairings(match: Match, weights: Sequence[Sequence[float]]) -> Iterator[l
 
 def best_by_trying_all(match: Match) -> float:
     how = match.rules
-    weights = [[credit(how, one, other.call) for other in match.actual] for one in match.expected]
+    weights = [[credit(how, one, other.call) for other in match.calls.actual] for one in match.calls.expected]
     allows = allowed(how, match)
     return max(
         sum(weights[one][other] for one, other in taken) for taken in all_pairings(match, weights) if allows(taken)
@@ -172,7 +172,7 @@ def test_pairs_are_one_to_one_worth_what_they_say_and_as_much_as_can_be(sides, m
     assert len({one for one, _ in pairs}) == len({other for _, other in pairs}) == len(pairs)
     assert allowed(how, match)(pairs)
     assert [pair.credit for pair in match.pairs] == [
-        credit(how, match.expected[one], match.actual[other].call) for one, other in pairs
+        credit(how, match.calls.expected[one], match.calls.actual[other].call) for one, other in pairs
     ]
     assert match.tp == pytest.approx(best_by_trying_all(replace(match, rules=how)))
 
@@ -264,7 +264,7 @@ def test_pairs_that_are_told_are_in_order_and_what_is_out_of_order_could_not_be_
     assert allows(pairs)
     displaced = [(pair["expected"], pair["actual"]) for pair in details["out_of_order"]]
     for one, other in displaced if mode.within == "conversation" else ():
-        worth = credit(match.rules, match.expected[one], match.actual[other].call)
+        worth = credit(match.rules, match.calls.expected[one], match.calls.actual[other].call)
         assert not allows([*pairs, (one, other)]) or (mode.order == "sequence" and worth)
 
 
@@ -394,7 +394,7 @@ def test_of_a_sample_the_calls_of_one_side_are_taken_on_both():
         expected=[ExpectedCall("f"), ExpectedCall("g", requestor="user")],
     )
     for requestor, name in (("assistant", "f"), ("user", "g")):
-        calls = Match.of(PRESETS["exact"], both, Selection(requestor))
+        calls = Calls(PRESETS["exact"], both, Selection(requestor))
         assert [call.name for call in calls.expected] == [one.call.name for one in calls.actual] == [name]
 
 
@@ -408,8 +408,8 @@ def test_of_a_sample_failed_calls_are_left_out_if_asked_and_those_of_unknown_end
         expected=[],
     )
     for include_failed, names in ((True, "abcd"), (False, "bcd")):
-        found = Match.of(PRESETS["exact"], recorded, Selection(include_failed=include_failed))
-        assert "".join(one.call.name for one in found.actual) == names
+        selected = Calls(PRESETS["exact"], recorded, Selection(include_failed=include_failed))
+        assert "".join(one.call.name for one in selected.actual) == names
 
 
 @pytest.mark.parametrize("is_shuffled", [False, True])
@@ -425,7 +425,9 @@ def test_the_number_of_comparisons_in_order_grows_with_the_calls_and_not_with_th
             Random(0).shuffle(called)  # noqa: S311 - no secret
         comparisons.clear()
         messages = [AIMessage(tool_calls=[call]) for call in called]
-        match = Match.of(PRESETS["exact"], Sample.of(messages, reference_tool_calls=expected), Selection())
+        match = Match(
+            PRESETS["exact"], Calls(PRESETS["exact"], Sample.of(messages, reference_tool_calls=expected), Selection())
+        )
         numbers[count] = len(match.pairs), len(comparisons)
     assert numbers[1_000][0] > 2 * numbers[250][0] > 0 or is_shuffled
     assert numbers[1_000][1] < 5 * numbers[250][1] < 5 * 3 * 250
@@ -445,6 +447,6 @@ def test_arguments_in_a_table_are_paired_as_those_of_few_calls(args_credit, numb
         for many in (10**9, -1):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr("judgekit.scorers.tool_calls.matching._MANY_PAIRS", many)
-                match = Match.of(rules, sample, Selection())
+                match = Match(rules, Calls(rules, sample, Selection()))
                 explanations.append((match.pairs, explain_match(match)))
         assert explanations[0] == explanations[1]
