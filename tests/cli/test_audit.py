@@ -5,17 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from judgekit import (
-    HumanMessage,
-    PromptScorer,
-    Run,
-    Sample,
-    ScriptedJudge,
-    ToolCallF1,
-    check_gates,
-    load_prompt,
-    run,
-)
+from judgekit import HumanMessage, PromptScorer, Run, Sample, ScriptedJudge, ToolCallF1, check_gates, load_prompt, run
 from judgekit.runs.store import DEFAULT_RUNS_PATH
 from judgekit.traces.recording import Label
 

@@ -69,10 +69,7 @@ def test_a_comparison_is_written_as_json_and_as_a_page(cli):
         ),
         ((1, 9), "contains no run 9; judgekit runs lists the runs"),
         ((1, "two"), "'two': expected the number of a run, or last"),
-        (
-            (1, 3),
-            "runs 1 (A) and 3 (B) have no sample in common, by id: samples only in A: 12 ('s0', 's1', 's2', ...)",
-        ),
+        ((1, 3), "runs 1 (A) and 3 (B) have no sample in common, by id: samples only in A: 12 ('s0', 's1', 's2', ...)"),
         ((1, 2, "--store", "none.sqlite"), "none.sqlite: there are no runs yet"),
     ],
 )

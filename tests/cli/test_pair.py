@@ -117,10 +117,7 @@ def test_an_id_that_stands_twice_is_not_joined_to_either(cli, twice):
         name: write(f"{name}.jsonl", samples(name, ["x", "q", *(["q"] if name == twice else [])])) for name in "ab"
     }
     ended = cli(files["a"], files["b"], "-o", PAIRS)
-    assert (ended.code, ended.err) == (
-        1,
-        f"1 id more than once in {twice}.jsonl: 'q'\nwrote pairs.jsonl: 1 pair\n",
-    )
+    assert (ended.code, ended.err) == (1, f"1 id more than once in {twice}.jsonl: 'q'\nwrote pairs.jsonl: 1 pair\n")
     assert list(last_words()) == ["x"]
 
 

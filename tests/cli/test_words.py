@@ -8,21 +8,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from judgekit import (
-    BLEU,
-    AIMessage,
-    HumanMessage,
-    MaxMessages,
-    PromptScorer,
-    Repeat,
-    Sample,
-    ScriptedJudge,
-    ToolCall,
-    load_prompt,
-    run,
-)
+from judgekit import BLEU, MaxMessages, PromptScorer, Repeat, Sample, ScriptedJudge, load_prompt, run
 from judgekit.runs.store import DEFAULT_RUNS_PATH
 from judgekit.scorers.classification.labels import Classification
+from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
 
 TERMS = {
     r"interval|\d\.\d+ to [+-]?\d\.|\[-?\.\d": "95 % interval",

@@ -13,29 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from judgekit import (
-    AgentGoalAccuracyWithoutReference,
-    AIMessage,
-    HumanMessage,
-    JudgekitError,
-    MaxTokens,
-    PromptScorer,
-    Sample,
-    ScriptedJudge,
-    StringPresence,
-    ToolCallF1,
-    TopicAdherence,
-    arun,
-    resume,
-    run,
-    scorer,
-)
+from judgekit import MaxTokens, PromptScorer, Sample, ScriptedJudge, StringPresence, ToolCallF1, TopicAdherence, scorer
 from judgekit.cli import main
-from judgekit.errors import ConfigError, TraceError
+from judgekit.errors import ConfigError, JudgekitError, TraceError
 from judgekit.jobs import session as module
+from judgekit.jobs.api import arun, resume, run
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input
 from judgekit.runs.store import RunStore
+from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
+from judgekit.traces.message import AIMessage, HumanMessage
 
 SAMPLE = Sample.of([HumanMessage("Hi"), AIMessage("Hello")])
 

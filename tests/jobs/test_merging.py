@@ -11,24 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from judgekit import (
-    PromptScorer,
-    Run,
-    ScriptedJudge,
-    ToolCallF1,
-    audit,
-    check_gates,
-    compare,
-    load_prompt,
-    merge_runs,
-    plan,
-    read_labels,
-    resume,
-    run,
-    scorer,
-)
+from judgekit import PromptScorer, Run, ToolCallF1, audit, check_gates, compare, load_prompt, read_labels, scorer
 from judgekit.errors import ConfigError, StoreError, TraceError
+from judgekit.jobs.api import merge_runs, plan, resume, run
 from judgekit.jobs.options import RunOptions
+from judgekit.judges.scripted import ScriptedJudge
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.store import RunStore

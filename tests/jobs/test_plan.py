@@ -9,21 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from judgekit import (
-    AgentGoalAccuracyWithoutReference,
-    Judge,
-    Price,
-    PromptScorer,
-    Sample,
-    ScriptedJudge,
-    ToolCallF1,
-    aplan,
-    load_prompt,
-    plan,
-    run,
-)
+from judgekit import Judge, Price, PromptScorer, Sample, ScriptedJudge, ToolCallF1, aplan, load_prompt, plan, run
 from judgekit.errors import ConfigError, TraceError
 from judgekit.judges.cache.replies import ReplyDatabase
+from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.scoring import scorer
 from judgekit.stats.wilson import wilson
 

@@ -123,10 +123,7 @@ def test_other_samples_are_refused(stopped, samples, change, told):
     [
         ((), "run 1 cannot be resumed by itself: paid, tool_call_f1 was passed as an object in Python"),
         ((Failing(9).scorer(),), "run 1 cannot be resumed by itself: tool_call_f1 was passed as an object in Python"),
-        (
-            (Failing(9, "2").scorer(), ToolCallF1()),
-            "run 1 cannot be resumed: paid has changed: .* was '1' and is '2'",
-        ),
+        ((Failing(9, "2").scorer(), ToolCallF1()), "run 1 cannot be resumed: paid has changed: .* was '1' and is '2'"),
         (
             (Failing(9).scorer(), ToolCallF1(args=judgekit.ArgMatch(text="casefold"))),
             "run 1 cannot be resumed: tool_call_f1 has changed",

@@ -72,8 +72,7 @@ def test_a_row_is_the_same_after_a_round_trip_through_json():
 
 
 @pytest.mark.parametrize(
-    ("ids", "repeated"),
-    [("", ()), ("abc", ()), ("aba", ("a",)), ("abbaab", ("a", "b")), ("aaa", ("a",))],
+    ("ids", "repeated"), [("", ()), ("abc", ()), ("aba", ("a",)), ("abbaab", ("a", "b")), ("aaa", ("a",))]
 )
 def test_an_id_of_more_than_one_sample_is_reported_once(run_of, ids, repeated):
     found = run_of(*(row(index, name, scorer) for index, name in enumerate(ids) for scorer in ("s", "t")))
@@ -109,9 +108,7 @@ def test_a_run_that_was_stopped_says_so(run_of):
 def test_ids_that_stand_more_than_once_are_shown_without_what_would_steer_a_terminal(run_of):
     ids = ["a\x1b[2J", "b\nc", "d", "e", "f", "g"]
     found = run_of(*(row(index, name) for index, name in enumerate(ids * 2)))
-    assert str(found).splitlines()[1:] == [
-        r"6 ids used by more than one sample: 'a\x1b[2J', 'b\nc', 'd', 'e', 'f'",
-    ]
+    assert str(found).splitlines()[1:] == [r"6 ids used by more than one sample: 'a\x1b[2J', 'b\nc', 'd', 'e', 'f'"]
 
 
 def test_what_python_shows_of_a_run_is_short(run_of):

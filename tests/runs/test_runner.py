@@ -89,11 +89,7 @@ def test_rows_are_handed_on_as_soon_as_they_are_there():
     asyncio.run(
         score_tasks(make_tasks(samples(10), [fine, later, latest]), [fine, later, latest], rows.append, concurrency=10)
     )
-    assert keys(rows) == [
-        *in_order(10, "fine"),
-        *reversed(in_order(10, "delayed")),
-        *reversed(in_order(10, "latest")),
-    ]
+    assert keys(rows) == [*in_order(10, "fine"), *reversed(in_order(10, "delayed")), *reversed(in_order(10, "latest"))]
 
 
 @pytest.mark.parametrize("concurrency", [1, 2, 7])
@@ -570,10 +566,7 @@ def talks(number: int) -> list[Sample]:
 
 @pytest.mark.parametrize("number", [0, 5])
 def test_conversations_are_counted_that_were_scored_and_no_others(number):
-    for ran in (
-        lambda *given: run(*given, concurrency=4),
-        lambda *given: asyncio.run(arun(*given, concurrency=4)),
-    ):
+    for ran in (lambda *given: run(*given, concurrency=4), lambda *given: asyncio.run(arun(*given, concurrency=4))):
         judged, seen = spent_after(number)
         found = ran(talks(50), [judged, *([] if number else [fine])])
         assert found.stop_reason

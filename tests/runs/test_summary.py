@@ -113,11 +113,7 @@ def test_answers_are_counted_by_the_judge_that_gave_them():
     assert found.judges == {"a": 1, "b": 2}
 
 
-UNKNOWN = {
-    "no usage": call(usage=False),
-    "no tokens in": call(tokens_in=None),
-    "no tokens out": call(tokens_out=None),
-}
+UNKNOWN = {"no usage": call(usage=False), "no tokens in": call(tokens_in=None), "no tokens out": call(tokens_out=None)}
 
 
 @pytest.mark.parametrize("unknown", UNKNOWN.values(), ids=UNKNOWN)

@@ -23,11 +23,10 @@ def summary(*scores: Score) -> Summary:
 def test_a_column_is_there_where_a_scorer_has_something_to_say():
     plain = summary(Score.scored("a", 1), Score.scored("b", 0.5))
     assert [column.name for column in summary_columns(plain)] == [
-        *("scorer", "mean", "95 % interval", "n", "skipped", "failed"),
+        *("scorer", "mean", "95 % interval", "n", "skipped", "failed")
     ]
     judged = summary(
-        Score.scored("a", 1),
-        Score.abstained("b", "unsure", calls=[JudgeCall(judge="j", prompt="p", cost_usd=0.25)]),
+        Score.scored("a", 1), Score.abstained("b", "unsure", calls=[JudgeCall(judge="j", prompt="p", cost_usd=0.25)])
     )
     judged["b"].audited, judged["a"].missing = "not audited", 2
     columns = summary_columns(judged, {"a": Estimate(value=0.75, low=0.5, high=1)})
