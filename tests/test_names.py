@@ -13,7 +13,7 @@ PACKAGE = Path(judgekit.__file__).parent
 VAGUE = {
     *("asked", "bears", "beside", "conduct", "conducts", "drawn", "errand", "footing", "heed", "here", "lack", "made"),
     *("mends", "ours", "over", "refused", "said", "spent", "theirs", "thin", "told", "void", "walks", "wanted", "why"),
-    *("worth"),
+    "worth",
 }
 RIDDLES = ("What ", "The same", "Those of", "So many", "Which ", "How ", "Where ", "As ")
 

@@ -144,7 +144,7 @@ CHINESE = [
         "請問這個產品可以退款嗎?",
     ),
     *("您好,訂單編號為何?請說明這個問題,並且提供訂單號碼給我們。", "繁體中文測試:資料庫連線失敗,請檢查網路設定。"),
-    *("Could you please tell me the order id and the e-mail address you used? 可以,請提供訂單編號。"),
+    "Could you please tell me the order id and the e-mail address you used? 可以,請提供訂單編號。",
 ]
 
 

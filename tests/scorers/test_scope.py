@@ -27,7 +27,7 @@ CLASSES = {name: loaded(path) for name, path in SCORERS.items()}
 WITHOUT_MESSAGES = {
     *(
         *("exact_match", "string_presence", "regex", "similarity", "json_match", "json_diff", "bleu", "chrf", "ter"),
-        *("rouge"),
+        "rouge",
     ),
     *("ngram_precision", "answer_match", "classification", "adaptability", "portability", "imported"),
 }

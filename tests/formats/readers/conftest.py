@@ -13,22 +13,9 @@ from judgekit.traces.recording import TraceWarning
 from judgekit.traces.sample import Sample
 
 JUNK: list[JsonValue] = [
-    None,
-    True,
-    -1,
-    10**400,
-    float("nan"),
-    "",
-    "x",
-    "{",
-    *("system", "user", "assistant", "tool"),
-    "\ud800",
-    [],
-    [None],
-    [[]],
-    {},
-    {"": {}},
-    ["x"],
+    *(None, True, -1, 10**400, float("nan")),
+    *("", "x", "{", "system", "user", "assistant", "tool", "\ud800"),
+    *([], [None], [[]], {}, {"": {}}, ["x"]),
 ]
 
 
@@ -71,3 +58,18 @@ def crashes() -> Callable[..., list[str]]:
         return raised
 
     return find
+
+
+def _replaced(value: JsonValue, inserted: JsonValue, random: Random) -> JsonValue:
+    if not value or not isinstance(value, dict | list) or random.random() < 0.1:
+        return inserted
+    copy = value.copy()
+    key = random.choice(list(value) if isinstance(value, dict) else range(len(value)))
+    copy[key] = _replaced(value[key], inserted, random)
+    return copy
+
+
+@pytest.fixture(scope="session")
+def replaced() -> Callable[[JsonValue, JsonValue, Random], JsonValue]:
+    """Return a copy of a document with another value in one place."""
+    return _replaced

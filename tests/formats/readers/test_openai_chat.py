@@ -827,7 +827,7 @@ WHOLE = [
 
 
 @given(document=JSON | st.sampled_from(WHOLE), inserted=JSON, seed=st.integers(0, 10**6))
-def test_any_json_gives_samples_or_an_error_of_ours(document, inserted, seed):
+def test_any_json_gives_samples_or_an_error_of_ours(replaced, document, inserted, seed):
     """The last two replace a part of a valid document."""
     for reader in (READER, CHUNKS):
         changed = replaced(document, inserted, Random(seed))  # noqa: S311 - no secret
@@ -835,15 +835,6 @@ def test_any_json_gives_samples_or_an_error_of_ours(document, inserted, seed):
         with suppress(TraceError):
             for index, record in enumerate(reader.records(changed)):
                 assert reader.sample(record, index).trace.messages
-
-
-def replaced(value: object, inserted: object, random: Random) -> object:
-    if isinstance(value, dict | list) and value and random.random() < 0.9:
-        key = random.choice(list(value) if isinstance(value, dict) else range(len(value)))
-        copy = value.copy()
-        copy[key] = replaced(value[key], inserted, random)
-        return copy
-    return inserted
 
 
 def test_nothing_is_forgotten(forgotten):

@@ -383,23 +383,13 @@ def test_an_error_says_where_and_what_was_found(message, found):
 
 
 @given(st.randoms(use_true_random=False), st.sampled_from([found for found, _ in MESSAGES.values()]))
-def test_a_record_with_something_odd_in_it_is_read_or_refused(random, document):
+def test_a_record_with_something_odd_in_it_is_read_or_refused(replaced, random, document):
     odd = random.choice([None, True, 7, float("nan"), "", "c", [], {}, [5], [{}], {"type": "text"}, [["x"]]])
     broken = replaced(document, odd, random)
     READER.recognizes(broken)
     with suppress(TraceError, ValidationError):
         for index, record in enumerate(READER.records(broken)):
             READER.sample(record, index)
-
-
-def replaced(value, odd, random):
-    """Return a copy with another value in one place."""
-    if not value or not isinstance(value, dict | list) or random.random() < 0.1:
-        return odd
-    copy = value.copy()
-    key = random.choice(list(value) if isinstance(value, dict) else range(len(value)))
-    copy[key] = replaced(value[key], odd, random)
-    return copy
 
 
 def test_parts_of_an_unknown_kind_are_told_and_those_of_data_and_sources_are_not():

@@ -87,7 +87,7 @@ def test_no_text_takes_more_time_than_its_length(said):
         *("api_key", "apiKey", "X-Api-Key", "Ocp-Apim-Subscription-Key", "azure_ad_token", "vertex_credentials", "key"),
         *(
             *("Authorization", "Proxy-Authorization", "password", "DB_PASSWORD", "OPENAI_API_KEY_2", "Cookie"),
-            *("accessToken"),
+            "accessToken",
         ),
     ],
 )
@@ -100,7 +100,7 @@ def test_names_of_secrets_are_known(name):
     [
         *(
             *("max_tokens", "budget_tokens", "prompt_cache_key", "monkey", "keyword", "author", "tokenizer"),
-            *("stop_token_ids"),
+            "stop_token_ids",
         ),
         *("api-version", "HTTP-Referer", "X-Title", "anthropic-beta", "OpenAI-Organization", "PATH", "HOME"),
     ],
