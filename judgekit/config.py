@@ -1,4 +1,4 @@
-"""Config: builds judges and scorers from TOML, the environment and the command line, which no lower layer reads."""
+"""Config: builds judges and scorers from TOML, the environment and the command line."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass, replace
