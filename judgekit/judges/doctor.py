@@ -71,7 +71,7 @@ async def diagnose(judge: Judge) -> JudgeDiagnosis:
         await run_in_thread(judge.check)
         provider = await run_in_thread(lambda: provider_client(judge))
         if isinstance(provider, DeferredClient):
-            provider = await provider.connected()
+            provider = await run_in_thread(provider.connect)
     except errors.JudgekitError as error:
         return JudgeDiagnosis(
             _error_text(error), "missing" if isinstance(error, errors.AuthenticationError) else "none"

@@ -4,11 +4,10 @@ import asyncio
 from asyncio import AbstractEventLoop, Task
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cache
 from typing import Any, Generic, Self, TypeAlias, cast
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
-from pydantic import BaseModel, JsonValue, PrivateAttr
+from pydantic import JsonValue, PrivateAttr
 
 from judgekit import errors
 from judgekit.errors import count_text
@@ -25,7 +24,6 @@ from judgekit.judges.settings import JudgeSettings
 from judgekit.judges.structured_output import SchemaSupport
 from judgekit.score import JudgeCall, ScaleValue, Score, check_declared, current_plan, current_repeat, ledger
 from judgekit.traces.equality import copy_json
-from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
 
 AnswerCheck: TypeAlias = Callable[[Answer, Sample], None]
@@ -201,9 +199,8 @@ class Judge(JudgeSettings):
     ) -> Request:
         """Return the request that `ask`, with the same arguments, would send for a sample without anything to redact."""
         filled = prompt.fill(sample, RenderOptions(self.conversation_tokens, self.images))
-        schema, version = _schema_and_version(
-            prompt, answer, has_sub_agents=filled.has_sub_agents, has_images=filled.has_images
-        )
+        schema = strict_schema(answer, has_sub_agents=filled.has_sub_agents)
+        version = prompt.version(schema, has_sub_agents=filled.has_sub_agents, has_images=filled.has_images)
         repeat, params = current_repeat(), {name: copy_json(param) for name, param in self.params.items()}
         if repeat and isinstance(seed := params.get("seed"), int):  # equal seeds would give equal repeats
             params["seed"] = seed + repeat
@@ -273,15 +270,6 @@ async def close_plan() -> None:
         opening, closing = clients.get(asyncio.get_running_loop(), (None, None))
         if closing is not None and opening is not None and opening.done():
             await closing.aclose()
-
-
-@cache
-def _schema_and_version(
-    prompt: Prompt, answer: type[BaseModel], *, has_sub_agents: bool, has_images: bool
-) -> tuple[JsonObject, str]:
-    """Return the schema of the reply, and the version of the prompt with it."""
-    schema = strict_schema(answer, has_sub_agents=has_sub_agents)
-    return schema, prompt.version(schema, has_sub_agents=has_sub_agents, has_images=has_images)
 
 
 def find_judges(value: object) -> Iterator[Judge]:

@@ -3,7 +3,7 @@
 import logging
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from judgekit.errors import ConfigError, StoreError
 from judgekit.judges.cache.cache import Cache, ReplayClient
@@ -13,7 +13,7 @@ from judgekit.judges.cache.store import ReplySource, ReplyStore, SQLiteReplyStor
 from judgekit.judges.dry_run import DryRunClient
 from judgekit.judges.limits.budget_client import BudgetClient
 from judgekit.judges.limits.concurrency import ConcurrencyLimit
-from judgekit.judges.limits.rate_limit import Account, RateLimit, SharedRates, get_account
+from judgekit.judges.limits.rate_limit import Account, RateLimit, get_account
 from judgekit.judges.limits.spending import Spending, SQLiteSpending
 from judgekit.judges.offline import OfflineClient, is_local_address
 from judgekit.judges.providers.connection import Connection
@@ -32,6 +32,8 @@ BUDGETS_FILE = "budgets.sqlite"
 """The file next to the cache that holds the spending of runs and of named budgets."""
 
 if TYPE_CHECKING:
+    from judgekit.judges.cache.redis_replies import RedisReplyStore
+    from judgekit.judges.limits.redis_rates import RedisRates
     from judgekit.judges.redis.server import RedisServer
 
 _log = logging.getLogger("judgekit")
@@ -64,7 +66,10 @@ async def build_client(judge: JudgeSettings, spending: Spending | None, schema_s
         if judge.cache_mode != "off":
             _warn_uncached(judge.model, type(judge.client).__name__)
         return asking
-    replies = await run_in_thread(lambda: _open_store(judge.cache, server))
+    if server is not None:
+        replies: ReplyStore = await run_in_thread(lambda: _open_redis_store(server))
+    else:
+        replies = await run_in_thread(partial(SQLiteReplyStore, cast("Path", judge.cache)))
     return Cache(asking, replies, judge.cache_mode, judge.store_text)
 
 
@@ -141,12 +146,7 @@ def _open_redis(address: RedisAddress) -> "RedisServer":
     return RedisServer(address)
 
 
-def _open_store(
-    location: Path | RedisAddress, server: "RedisServer | None" = None, *, read_only: bool = False
-) -> ReplyStore:
-    if not isinstance(location, RedisAddress):
-        return SQLiteReplyStore(location, read_only=read_only)
-    server = server or connect_redis(location)
+def _open_redis_store(server: "RedisServer", *, read_only: bool = False) -> "RedisReplyStore":
     from judgekit.judges.cache.redis_replies import RedisReplyStore  # noqa: PLC0415 - an extra
 
     store = RedisReplyStore(server, read_only=read_only)
@@ -155,7 +155,7 @@ def _open_store(
     return store
 
 
-def _share_rates(server: "RedisServer", account: tuple[str, str | None]) -> SharedRates:
+def _share_rates(server: "RedisServer", account: tuple[str, str | None]) -> "RedisRates":
     from judgekit.judges.limits.redis_rates import RedisRates  # noqa: PLC0415 - an extra
 
     return RedisRates(server, account)
@@ -168,10 +168,10 @@ def open_replies(location: Path | RedisAddress) -> ReplySource:
         StoreError: They cannot be used.
     """
     if isinstance(location, RedisAddress):
-        return _open_store(location, read_only=True)
+        return _open_redis_store(connect_redis(location), read_only=True)
     if not location.exists():
         raise StoreError(f"{location}: does not exist, so there is nothing to replay")
-    return Cassette(location) if location.suffix == ".jsonl" else _open_store(location, read_only=True)
+    return Cassette(location) if location.suffix == ".jsonl" else SQLiteReplyStore(location, read_only=True)
 
 
 def check_replies(judge: JudgeSettings) -> None:

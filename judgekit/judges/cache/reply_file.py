@@ -94,33 +94,31 @@ class ReplyFile:
                 log_file.unlink(missing_ok=True)
         self._db = connect(self._path, read_only=self._read_only)
         try:
-            self._prepare()
+            self._inode = self._path.stat().st_ino
+            self._db.text_factory = bytes  # a damaged row may not be text
+            self._db.execute("BEGIN")
+            version = schema_version(self._db, self._path, _APPLICATION_ID, _SCHEMA_VERSION)
+            self._db.execute("COMMIT")
+            if self._read_only:
+                if not version:  # a new file, which must stay as it is
+                    self._db.execute(f"CREATE TEMPORARY {_REPLIES}")
+                return
+            unshared = enable_wal(self._db)
+            self._db.execute("PRAGMA synchronous = NORMAL")
+            self._db.execute("BEGIN IMMEDIATE")
+            for sql in _SCHEMA if not version else ():
+                self._db.execute(sql)
+            sweep = f"{_SWEEP}{ENDED_CLAIM_SQL}"
+            self._db.execute(sweep, lease_times())  # this also tests whether the file can be written
+            self._db.execute("COMMIT")
+            if unshared is not None:
+                _warn_once(
+                    f"{self._path}: SQLite cannot use a write-ahead log here ({unshared}), as on network file systems; the cache"
+                    " works but is slow, and only one machine should use it"
+                )
         except BaseException:
             self.close()
             raise
-
-    def _prepare(self) -> None:
-        self._inode = self._path.stat().st_ino
-        self._db.text_factory = bytes  # a damaged row may not be text
-        self._db.execute("BEGIN")
-        version = schema_version(self._db, self._path, _APPLICATION_ID, _SCHEMA_VERSION)
-        self._db.execute("COMMIT")
-        if self._read_only:
-            if not version:  # a new file, which must stay as it is
-                self._db.execute(f"CREATE TEMPORARY {_REPLIES}")
-            return
-        unshared = enable_wal(self._db)
-        self._db.execute("PRAGMA synchronous = NORMAL")
-        self._db.execute("BEGIN IMMEDIATE")
-        for sql in _SCHEMA if not version else ():
-            self._db.execute(sql)
-        self._db.execute(f"{_SWEEP}{ENDED_CLAIM_SQL}", lease_times())  # this also tests whether the file can be written
-        self._db.execute("COMMIT")
-        if unshared is not None:
-            _warn_once(
-                f"{self._path}: SQLite cannot use a write-ahead log here ({unshared}), as on network file systems; the cache"
-                " works but is slow, and only one machine should use it"
-            )
 
     def _set_aside(self, error: Exception) -> None:
         """Rename a corrupt file, so that a new one can take its place.

@@ -2,12 +2,12 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Protocol
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from judgekit.errors import AuthenticationError, OverloadError, QuotaError, RateLimitError, UnreachableError
@@ -16,6 +16,9 @@ from judgekit.judges.limits.concurrency import ConcurrencyLimit
 from judgekit.judges.providers.completion import MAX_RETRY_AFTER_SECONDS
 from judgekit.judges.request import Client, Layer, Reply, Request
 from judgekit.judges.retry import Circuit
+
+if TYPE_CHECKING:
+    from judgekit.judges.limits.redis_rates import RedisRates
 
 
 @dataclass
@@ -35,47 +38,6 @@ class Throttle:
         self.free_at += units * 60 / self.per_minute
 
 
-class SharedRates(Protocol):
-    """Requests and tokens per minute of an account whose limits machines share."""
-
-    @property
-    def limits_tokens(self) -> bool:
-        """Whether there is a limit on tokens."""
-        ...
-
-    def apply_limits(self, requests_per_minute: int | None, tokens_per_minute: int | None) -> None:
-        """Apply the limits of another judge too; the strictest hold."""
-        ...
-
-    async def take(self, judge: str, tokens: Sequence[int]) -> float:
-        """Return 0 if the first request in line may start now, or the seconds to wait before asking again.
-
-        Args:
-            judge: The judge of the first request.
-            tokens: The estimated tokens of the first requests in line, which could start one after another.
-
-        Raises:
-            JudgeError: The account turned away a request of another process.
-        """
-        ...
-
-    def adjust(self, requests: int, tokens: int) -> None:
-        """Use more units, or return some (negative), once their number is known."""
-        ...
-
-    def pause(self, seconds: float) -> None:
-        """Start no request for a number of seconds, and then not all at once."""
-        ...
-
-    def fail_waiting(self, failure: Exception, judge: str) -> None:
-        """Fail the requests of other processes too if the account turned one away, or only those for one judge."""
-        ...
-
-    async def aclose(self) -> None:
-        """Close the connection, which another judge of the account opens again if it needs one."""
-        ...
-
-
 @dataclass(eq=False)
 class Account:
     """The limits of an account at a provider: requests at once, requests and tokens per minute, and its circuit.
@@ -84,7 +46,7 @@ class Account:
     """
 
     concurrency: ConcurrencyLimit
-    shared: SharedRates | None = None
+    shared: "RedisRates | None" = None
     requests: Throttle | None = None
     tokens: Throttle | None = None
     circuit: Circuit = field(default_factory=Circuit, init=False)
@@ -199,7 +161,7 @@ _accounts: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[obje
 _lock = threading.Lock()
 
 
-def get_account(name: object, concurrency: int, share: Callable[[], SharedRates] | None = None) -> Account:
+def get_account(name: object, concurrency: int, share: "Callable[[], RedisRates] | None" = None) -> Account:
     """Return the account with a name in the running event loop; ``share`` makes the rates that machines share."""
     with _lock:
         accounts = _accounts.setdefault(asyncio.get_running_loop(), WeakValueDictionary())

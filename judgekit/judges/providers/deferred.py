@@ -19,16 +19,12 @@ class DeferredClient:
     _connecting: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
     _client: Client | None = field(default=None, init=False, repr=False)
 
-    async def connected(self) -> Client:
-        """Return the client, which is created on first use; concurrent callers wait for it."""
+    async def complete(self, request: Request, /) -> Reply:
+        """Return the client's reply to a request; the first ones wait until there is a client."""
         async with self._connecting:
             if self._client is None:
                 self._client = await run_in_thread(self.connect)
-            return self._client
-
-    async def complete(self, request: Request, /) -> Reply:
-        """Return the client's reply to a request."""
-        return await (self._client or await self.connected()).complete(request)
+        return await self._client.complete(request)
 
     async def aclose(self) -> None:
         """Close the client, if there is one."""
