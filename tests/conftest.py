@@ -58,9 +58,9 @@ ROOT = Path(__file__).parent.parent
 MEMORY = Path("/dev/shm")  # noqa: S108 - pytest makes a folder in it that others cannot write to
 SECRET = "not-to-be-shown"  # noqa: S105 - of nothing
 
-settings.register_profile("suite", max_examples=50, deadline=None)  # other ones each time, and no test of speed
-settings.register_profile("brief", max_examples=10, deadline=None)  # with coverage, or in another environment
-settings.load_profile("suite")
+settings.register_profile("brief", max_examples=10, deadline=None)  # other ones each time, and no test of speed
+settings.register_profile("suite", max_examples=50, deadline=None)  # of what was changed, before a pull request
+settings.load_profile("brief")
 
 
 def pytest_configure() -> None:

@@ -184,7 +184,8 @@ def test_a_run_without_text_is_merged_and_says_what_cannot_be():
     assert not any("sessions without text" in note for note in whole.summary["classification"].notes())
 
 
-def test_a_merged_run_is_compared_gated_extended_and_planned_like_any_other():
+def test_a_merged_run_is_compared_gated_extended_and_planned_like_any_other(monkeypatch):
+    monkeypatch.setattr("judgekit.analysis.difference._DRAWS", 20)
     path = own()
     merged = merge_runs(in_shards(path, 3), store="merged.sqlite")
     whole = run(path, SCORERS, store="whole.sqlite")
