@@ -5,7 +5,6 @@ Weights are in [0, 1]. If several assignments have the same weight, the choice d
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from math import isqrt
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -127,8 +126,7 @@ def best_in_long_order(
 ) -> list[IndexPair]:
     """Return the pairs of `best_in_order` where each column is a block of its own, for many rows and columns.
 
-    The totals are kept for every so many columns only, and those between are computed once more on the way back, so
-    that memory grows with the root of the number of columns.
+    Of the totals with each column, two bits a row are kept: whether the column raises it, and whether the row does.
 
     Args:
         columns: Returns the rows with which a column may be paired, in order, and their weights; ``None`` without any.
@@ -137,36 +135,27 @@ def best_in_long_order(
     """
     import numpy as np  # noqa: PLC0415 - slow to import, and rarely needed
 
-    def with_column(totals: "Weights", column: int) -> "Weights":
+    totals: Weights = np.zeros(row_count + 1)
+    raised: list[tuple[bytes, bytes] | None] = []
+    for column in range(column_count):
         pairable = columns(column)
         if pairable is None:
-            return totals
-        fitting = np.searchsorted(pairable[0], len(totals) - 1)
-        rows, weights = pairable[0][:fitting], pairable[1][:fitting]
+            raised.append(None)
+            continue
+        rows, weights = pairable
         following = totals.copy()
         following[rows + 1] = np.maximum(totals[rows + 1], totals[rows] + weights)
-        return np.maximum.accumulate(following)
-
-    step = isqrt(column_count) + 1
-    totals: Weights = np.zeros(row_count + 1)
-    kept = [totals]
-    for column in range(column_count):
-        totals = with_column(totals, column)
-        if column % step == step - 1:
-            kept.append(totals)
+        np.maximum.accumulate(following, out=following)
+        bits = np.packbits(following > totals), np.packbits(following[1:] > following[:-1])
+        raised.append((bits[0].tobytes(), bits[1].tobytes()))
+        totals = following
     pairs: list[IndexPair] = []
     last = row_count
-    for first in reversed(range(0, column_count, step)):
-        between = [kept[first // step][: last + 1]]
-        for column in range(first, min(first + step, column_count)):
-            between.append(with_column(between[-1], column))
-        for index in reversed(range(1, len(between))):
-            before, after = between[index - 1], between[index]
-            if after[last] > before[last]:
-                last = (
-                    int(np.searchsorted(after, after[last])) - 1
-                )  # the fewest rows with this total, without the pair's
-                pairs.append((last, first + index - 1))
+    for column, both in reversed(list(enumerate(raised))):
+        if both is not None and both[0][last >> 3] & (128 >> (last & 7)):
+            by_rows = np.unpackbits(np.frombuffer(both[1], dtype=np.uint8), count=last)
+            last = int(by_rows.nonzero()[0][-1])  # the fewest rows with this total, without the pair's
+            pairs.append((last, column))
     return pairs[::-1]
 
 

@@ -5,10 +5,8 @@ from functools import cached_property
 from itertools import pairwise, product
 from typing import NamedTuple
 
-from pydantic import JsonValue
-
 from judgekit.scorers.agents import agent_rows
-from judgekit.scorers.tool_calls.argument_table import ArgumentTable
+from judgekit.scorers.tool_calls.argument_table import ArgumentTable, hashable_argument
 from judgekit.scorers.tool_calls.arguments import (
     ABSENT,
     ArgComparison,
@@ -149,10 +147,13 @@ class Calls:
         if not all(self.is_plain[row] for row in expected):
             return [[self.score(row, column) for column in actual] for row in expected]
         calls = [self.actual[column].call for column in actual]
-        received = [(call.args.keys(), _hashable(call.args), call.args_error is None) for call in calls]
+        received = [
+            (call.args.keys(), {hashable_argument(*pair) for pair in call.args.items()}, call.args_error is None)
+            for call in calls
+        ]
         rows: list[list[float]] = []
         for args in [self.expected[row].args for row in expected]:
-            names, wanted = args.keys(), _hashable(args)
+            names, wanted = args.keys(), {hashable_argument(*pair) for pair in args.items()}
             rows.append(
                 [
                     (len(wanted & equal) / len(names | others) if names or others else 1.0) if is_readable else 0.0
@@ -296,11 +297,3 @@ def _blocks(trace: Trace, calls: Sequence[ActualCall], rules: ToolMatch) -> Sequ
     for first, last in sorted(unordered, key=lambda span: (span[0], -span[1])):
         blocks[first : last + 1] = [blocks[first]] * (last + 1 - first)
     return blocks
-
-
-def _hashable(args: JsonObject) -> set[tuple[str, bool, JsonValue]]:
-    """Return arguments in a form that is equal if and only if they are the same JSON."""
-    return {
-        (name, True, canonical_json(value)) if isinstance(value, (dict, list, bool)) else (name, False, value)
-        for name, value in args.items()
-    }

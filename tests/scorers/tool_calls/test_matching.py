@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from judgekit.scorers.tool_calls.argument_table import ArgumentTable
 from judgekit.scorers.tool_calls.arguments import ArgMatch, compare_arguments
 from judgekit.scorers.tool_calls.calls import Calls, Selection
 from judgekit.scorers.tool_calls.explanation import explain_match
@@ -431,6 +432,20 @@ def test_the_number_of_comparisons_in_order_grows_with_the_calls_and_not_with_th
         numbers[count] = len(match.pairs), len(comparisons)
     assert numbers[1_000][0] > 2 * numbers[250][0] > 0 or is_shuffled
     assert numbers[1_000][1] < 5 * numbers[250][1] < 5 * 3 * 250
+
+
+def test_shares_of_arguments_in_order_are_computed_once_for_each_call(monkeypatch):
+    columns = []
+    scores = ArgumentTable.scores
+    monkeypatch.setattr(ArgumentTable, "scores", lambda self, column: columns.append(column) or scores(self, column))
+    rules = ToolMatch(order="in_order", credit="recall", args_credit="fraction")
+    for count in (250, 1_000):
+        expected = [ToolCall(f"tool_{index % 7}", {"id": index, "page": index % 3}) for index in range(count)]
+        called = Random(0).sample(expected, count)  # noqa: S311 - no secret
+        columns.clear()
+        messages = [AIMessage(tool_calls=[call]) for call in called]
+        assert Match(rules, Calls(rules, Sample.of(messages, reference_tool_calls=expected), Selection())).pairs
+        assert len(columns) == count
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=6), st.data())
