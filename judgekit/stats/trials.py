@@ -60,7 +60,7 @@ def mean_over_tasks(estimate: Callable[[int, int, int], float], tasks: Iterable[
     """
     from judgekit.stats.intervals import mean_interval  # noqa: PLC0415 - numpy takes a while
 
-    counts = list(tasks)
+    counts = sorted(tasks)  # shards that are merged have them in another order, and sums would end in other digits
     estimates = [estimate(n, c, k) for n, c in counts if n >= k]
     mean = fsum(estimates) / len(estimates) if estimates else None
     return TaskMean(mean, mean_interval(estimates), len(estimates), len(counts) - len(estimates))

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit import Classification, Run, ToolCallF1, run
@@ -117,7 +117,6 @@ def assert_same(one: Summary, other: Summary) -> None:
             assert_same(part, other.slices[name][value])
 
 
-@settings(max_examples=20)
 @given(st.integers(0, 10**6), st.integers(0, 24), st.lists(st.integers(0, 24), max_size=5), st.booleans())
 def test_merged_parts_are_the_whole(seed, count, places, grouped):
     found = rows(seed, count, grouped=grouped)
