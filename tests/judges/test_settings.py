@@ -188,12 +188,8 @@ def test_an_address_has_to_be_one(url):
 @pytest.mark.parametrize(
     "url",
     [
-        "http://ann:hunter2@x.org/v1",
-        "http://hunter2@x.org/v1",
-        "http://ann:hunter2@x.org:99999/v1",
-        "http://ann:hunter2@[::1/v1",
-        "ann:hunter2@x.org/v1",
-        "http://:hunter2@/v1",
+        *("http://ann:hunter2@x.org/v1", "http://hunter2@x.org/v1", "http://ann:hunter2@x.org:99999/v1"),
+        *("http://ann:hunter2@[::1/v1", "ann:hunter2@x.org/v1", "http://:hunter2@/v1"),
     ],
 )
 def test_a_password_in_an_address_is_refused_and_never_shown(url):

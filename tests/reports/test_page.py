@@ -35,12 +35,8 @@ axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe l
 
 CHROMIUM = Path("/usr/bin/chromium")
 QUIET = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
+    *("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"),
+    *("--disable-sync", "--no-first-run"),
 )
 STATUS = ".samples .status"
 DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 360, "height": 740}

@@ -147,20 +147,10 @@ def test_a_cost_is_unknown_where_one_price_is():
         ([nothing(error="UnreachableError"), nothing(error="UnreachableError"), call()], 1, 0, 110, 0.5),
     ],
     ids=[
-        "no calls",
-        "sums",
-        "free",
-        "cached is free",
-        "cached of unknown usage is free",
-        "some cached",
-        "what came to nothing",
-        "a reply that could not be used was paid for",
-        "and may have had a price that nobody knows",
-        "a reply that does not say",
-        "no answer was written",
-        "a refusal is paid for",
-        "a cut answer is paid for",
-        "what never reached a server is no request",
+        *("no calls", "sums", "free", "cached is free", "cached of unknown usage is free", "some cached"),
+        *("what came to nothing", "a reply that could not be used was paid for"),
+        *("and may have had a price that nobody knows", "a reply that does not say", "no answer was written"),
+        *("a refusal is paid for", "a cut answer is paid for", "what never reached a server is no request"),
     ],
 )
 def test_what_it_took(calls, requests, cached, tokens, cost):
@@ -260,10 +250,7 @@ def test_the_three_most_common_reasons_are_counted_and_the_others_together():
     reasons = ["no reference"] * 3 + ["no topics"] * 5 + ["rare"] + ["no calls"] * 2 + ["odd"]
     skipped = [Score.skipped("s", reason) for reason in reasons]
     assert unscored(*skipped, *[FAILED] * 1_100) == [
-        "5 skipped: no topics",
-        "3 skipped: no reference",
-        "2 skipped: no calls",
-        "2 skipped: other reasons",
+        *("5 skipped: no topics", "3 skipped: no reference", "2 skipped: no calls", "2 skipped: other reasons"),
         "1,100 failed: broken",
     ]
     assert not [one for one in unscored(*skipped[:8]) if "other reasons" in one]

@@ -9,20 +9,10 @@ from judgekit.errors import TraceError
 from judgekit.traces.message import MediaPart
 
 OTHER_WORDS = {  # the recordings' question differs
-    "chatCompletionsAnthropicCacheControlParam",
-    "codeInterpreterToolParam",
-    "instructionsParam",
-    "metadataParam",
-    "parallelToolCallsDisabledParam",
-    "promptCacheKeyParam",
-    "reasoningSummaryParam",
-    "responsesToolSearchInputParam",
-    "safetyIdentifierParam",
-    "serviceTierParam",
-    "stopSequencesParam",
-    "storeDisabledParam",
-    "textFormatJsonObjectParam",
-    "textFormatJsonSchemaParam",
+    *("chatCompletionsAnthropicCacheControlParam", "codeInterpreterToolParam", "instructionsParam", "metadataParam"),
+    *("parallelToolCallsDisabledParam", "promptCacheKeyParam", "reasoningSummaryParam"),
+    *("responsesToolSearchInputParam", "safetyIdentifierParam", "serviceTierParam", "stopSequencesParam"),
+    *("storeDisabledParam", "textFormatJsonObjectParam", "textFormatJsonSchemaParam"),
     "textFormatJsonSchemaWithDescriptionParam",
 }
 OTHER_KINDS = {"chatCompletionsGcsBackedVideoFileParam"}  # OpenAI's API has files instead of Gemini's videos

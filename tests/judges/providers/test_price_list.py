@@ -167,10 +167,7 @@ def test_a_price_is_that_of_the_model_s_own_entry(installed, model, price):
         *("litellm/vertex_ai/gemini-1", "litellm/perplexity/sonar"),
         # another provider's, or a name that is only like one
         *(
-            "openai/claude-1",
-            "openai/gpt-cache",
-            "openai/gpt-cached-2025",
-            "openai/openai/gpt-plain",
+            *("openai/claude-1", "openai/gpt-cache", "openai/gpt-cached-2025", "openai/openai/gpt-plain"),
             "openai/sample_spec",
         ),
         *("litellm/gpt-plain", "litellm/anthropic/gpt-plain", "litellm/openai/claude-1", "demo/gpt-plain"),

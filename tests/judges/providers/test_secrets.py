@@ -77,11 +77,7 @@ def test_no_text_takes_more_time_than_its_length(said):
     "name",
     [
         *(
-            "OPENAI_API_KEY",
-            "ANTHROPIC_API_KEY",
-            "AWS_SECRET_ACCESS_KEY",
-            "AWS_SESSION_TOKEN",
-            "HF_TOKEN",
+            *("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "HF_TOKEN"),
             "CLIENT_SECRET",
         ),
         *("api_key", "apiKey", "X-Api-Key", "Ocp-Apim-Subscription-Key", "azure_ad_token", "vertex_credentials", "key"),
