@@ -44,8 +44,11 @@ def test_what_has_no_place_is_said_counted_by_kind(cli, recorded):
     ended = cli(recorded, "-o", "out.jsonl", "--to", "ragas")
     assert ended.code == 0
     assert ended.err.splitlines() == [
-        *("wrote out.jsonl: 2 conversations", "ragas has no place for these:", "  2 x system messages"),
-        *("  2 x system: text", "  1 x id"),
+        "wrote out.jsonl: 2 conversations",
+        "ragas has no place for these:",
+        "  2 x system messages",
+        "  2 x system: text",
+        "  1 x id",
     ]
     assert [one.reference for one in read("out.jsonl", "ragas")] == ["r", None]
 
