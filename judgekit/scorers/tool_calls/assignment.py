@@ -4,7 +4,8 @@ Weights are in [0, 1]. If several assignments have the same weight, the choice d
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ Blocks: TypeAlias = Sequence[tuple[int, int]]
 
 _NARROW = 8
 """The maximum number of columns whose sets are enumerated."""
+_MOST_STEPS = 1_000_000
+"""The number of steps, of a microsecond each, up to which blocks are paired row by row."""
 _ROUNDING = 1e-9
 """The maximum difference of totals that only differ in the order of their terms."""
 
@@ -119,6 +122,57 @@ def longest_in_order(equal_rows: Sequence[int], row_count: int) -> list[IndexPai
             last = after.bit_length() - 1
             pairs.append((last, column))
     return pairs[::-1]
+
+
+def blocks_in_order(equal_rows: Sequence[int], blocks: Blocks, row_count: int) -> list[IndexPair] | None:
+    """Return the pairs of `best_in_order` where all weights are 0 or 1, or ``None`` if there may be no fast way.
+
+    As in `longest_in_order`, a bit of ``steps`` says that the total grows with that row. A run that ends with a row
+    and has so many pairs starts at the latest with the earliest of so many last rows that each count for a pair.
+
+    Args:
+        equal_rows: The rows that each column agrees with, as bits. Columns agree with the same rows, or with others.
+        blocks: The columns of each block.
+        row_count: The number of rows.
+    """
+    steps, kept, effort = 0, [0], 0
+    candidates: list[list[int]] = []
+    for first, end in blocks:
+        free = Counter(equal_rows[first:end])
+        kinds = {row: rows for rows in free for row in _bits(rows)}
+        effort += len(kinds) * (end - first)
+        if sum(rows.bit_count() for rows in free) > len(kinds) or effort > _MOST_STEPS:
+            return None
+        before, last_rows = steps, list[int]()
+        for row in sorted(kinds):
+            last_rows.insert(0, row)
+            same = [other for other in last_rows if kinds[other] == kinds[row]]
+            if len(same) > free[kinds[row]]:
+                last_rows.remove(same[-1])
+            total = max((before & ((1 << start) - 1)).bit_count() + count for count, start in enumerate(last_rows, 1))
+            if total > (steps & ((2 << row) - 1)).bit_count():
+                later = steps >> (row + 1) << (row + 1)
+                steps = (steps ^ (later & -later)) | 1 << row
+        kept.append(steps)
+        candidates.append(sorted(kinds))
+    pairs: list[IndexPair] = []
+    last = row_count
+    for index, (first, end) in reversed(list(enumerate(blocks))):
+        before, after = kept[index], kept[index + 1] & ((1 << last) - 1)
+        if after.bit_count() > (before & ((1 << last) - 1)).bit_count():
+            rows = [row for row in candidates[index] if row < after.bit_length()]
+            block = [[float(equal_rows[column] >> row & 1) for column in range(first, end)] for row in rows]
+            totals = [float((before & ((1 << row) - 1)).bit_count()) for row in rows]
+            start, run = _first_run(block, totals, after.bit_count() - _ROUNDING)
+            last = rows[start]
+            pairs += [(rows[row], first + column) for row, column in run]
+    return sorted(pairs)
+
+
+def _bits(number: int) -> Iterator[int]:
+    while number:
+        yield (lowest := (number & -number).bit_length() - 1)
+        number ^= 1 << lowest
 
 
 def best_in_long_order(

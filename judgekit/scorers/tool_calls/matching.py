@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from judgekit.scorers.tool_calls.argument_table import ArgumentTable
 from judgekit.scorers.tool_calls.assignment import (
+    Blocks,
     best_in_long_order,
     best_in_order,
     best_in_place,
     best_pairs,
+    blocks_in_order,
     longest_in_order,
 )
 from judgekit.scorers.tool_calls.calls import Calls
@@ -171,8 +173,8 @@ class Match:
             ]
         ends = [0, *accumulate(len([*block]) for _, block in groupby(actual, self.block))]
         blocks = [*pairwise(ends)]
-        if not is_in_place and len(blocks) == len(actual):
-            in_order = self._pairs_in_order(expected, actual)
+        if not is_in_place and len(blocks) > 1:
+            in_order = self._pairs_in_order(expected, actual, blocks)
             if in_order is not None:
                 return ((expected[row], actual[column]) for row, column in in_order)
         is_graded = how.args_credit == "fraction"
@@ -185,16 +187,20 @@ class Match:
         best = best_in_place(weights, blocks) if is_in_place else best_in_order(weights, blocks)
         return ((expected[row], actual[column]) for row, column in best)
 
-    def _pairs_in_order(self, expected: Sequence[int], actual: Sequence[int]) -> Iterable[tuple[int, int]] | None:
-        """Return the best pairs that do not cross, if all calls have an order and there is a fast way; else ``None``."""
+    def _pairs_in_order(
+        self, expected: Sequence[int], actual: Sequence[int], blocks: Blocks
+    ) -> Iterable[tuple[int, int]] | None:
+        """Return the best pairs that do not cross, if there is a fast way; else ``None``."""
         row_of, column_of = ({index: at for at, index in enumerate(side)} for side in (expected, actual))
         if self.rules.args_credit == "all":
             equal_rows = [0] * len(actual)
             for wanted, received in self.calls.by_tool(expected, actual):
                 for index, rows in zip(received, self._equal_rows(wanted, received, row_of), strict=True):
                     equal_rows[column_of[index]] = rows
+            if len(blocks) < len(actual):
+                return blocks_in_order(equal_rows, blocks, len(expected))
             return longest_in_order(equal_rows, len(expected))
-        if len(expected) * len(actual) < _MANY_PAIRS:
+        if len(blocks) < len(actual) or len(expected) * len(actual) < _MANY_PAIRS:
             return None
         import numpy as np  # noqa: PLC0415 - slow to import, and rarely needed
 
