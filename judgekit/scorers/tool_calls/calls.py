@@ -88,7 +88,6 @@ class Calls:
         self.names = [call.name for call in self.expected], [actual.call.name for actual in self.actual]
         self.blocks = _blocks(trace, self.actual, rules) if trace.children else None
 
-    @cached_property
     def agents(self) -> Mapping[Agent, JsonObject]:
         """A row with the number of calls of each agent, if there are several; see `agent_rows`."""
         trace = self.sample.trace

@@ -2,8 +2,7 @@
 
 from bisect import bisect
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -13,6 +12,7 @@ from judgekit.score import Explanation
 from judgekit.scorers.agents import calling_agent
 from judgekit.scorers.tool_calls.arguments import EQUAL_ARGS, ArgComparison
 from judgekit.scorers.tool_calls.matching import Match
+from judgekit.traces.behavior import Agent
 from judgekit.traces.equality import copy_json
 from judgekit.traces.message import JsonObject, ToolCall
 from judgekit.traces.rendering import quoted_name
@@ -43,8 +43,9 @@ def explain_match(match: Match) -> Explanation:
     A missing call counts for the agent that it was expected from; otherwise, it has a row without a path. Expected and actual calls are numbered from 0, messages from 1.
     """
     pairs, displaced = _align(match)
-    missing = _unpaired(len(match.calls.expected), [pair.expected for pair in chain(pairs, displaced)])
-    extra = _unpaired(len(match.calls.actual), [pair.actual for pair in chain(pairs, displaced)])
+    aligned = [*pairs, *displaced]
+    missing = _unpaired(len(match.calls.expected), [pair[0] for pair in aligned])
+    extra = _unpaired(len(match.calls.actual), [pair[1] for pair in aligned])
     details: JsonObject = {
         **_counts(match),
         "pairs": [_pair_as_json(match, pair) for pair in pairs],
@@ -54,8 +55,8 @@ def explain_match(match: Match) -> Explanation:
         ],
         "out_of_order": [_pair_as_json(match, pair) for pair in displaced],
     }
-    if match.calls.agents:
-        details["by_agent"] = _by_agent(match, pairs, displaced, missing, extra)
+    if agents := match.calls.agents():
+        details["by_agent"] = _by_agent(match, agents, pairs, displaced, missing, extra)
     return Explanation(_reason(match, pairs, displaced, missing, extra), details)
 
 
@@ -68,17 +69,15 @@ def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
 
     Unpaired calls are paired by the tools' names to show how their arguments differ; these pairs are worth nothing.
     """
+    if match.calls.are_equal and not match.rules.calls_functions:
+        return [_Aligned(expected, actual, EQUAL_ARGS) for expected, actual, _ in match.pairs], []
     numbered = match.rules.compares_texts
     pairs = [
         _Aligned(
-            expected,
-            actual,
-            EQUAL_ARGS if credit == 1 and not numbered else match.calls.compare(expected, actual),
+            expected, actual, EQUAL_ARGS if credit == 1 and not numbered else match.calls.compare(expected, actual)
         )
         for expected, actual, credit in match.pairs
     ]
-    if match.calls.are_equal:
-        return pairs, []
     wanted = _unpaired(len(match.calls.expected), [pair.expected for pair in pairs])
     received = _unpaired(len(match.calls.actual), [pair.actual for pair in pairs])
     if not (wanted and received):
@@ -105,9 +104,14 @@ def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
 
 
 def _by_agent(
-    match: Match, pairs: Sequence[_Aligned], displaced: Sequence[_Aligned], missing: Sequence[int], extra: Sequence[int]
+    match: Match,
+    agents: Mapping[Agent, JsonObject],
+    pairs: Sequence[_Aligned],
+    displaced: Sequence[_Aligned],
+    missing: Sequence[int],
+    extra: Sequence[int],
 ) -> list[JsonValue]:
-    outcomes: dict[tuple[str | None, str | None], Counter[str]] = {agent: Counter() for agent in match.calls.agents}
+    outcomes: dict[tuple[str | None, str | None], Counter[str]] = {agent: Counter() for agent in agents}
     for pair in pairs:
         what = "matched" if pair.comparison.score == 1 else "differing"
         outcomes[calling_agent(match.calls.actual[pair.actual])][what] += 1
@@ -117,9 +121,9 @@ def _by_agent(
         outcomes[calling_agent(match.calls.actual[at])]["extra"] += 1
     for at in missing:
         name = match.calls.expected[at].agent
-        namesakes = [agent for agent in match.calls.agents if name is not None and agent.name == name]
+        namesakes = [agent for agent in agents if name is not None and agent.name == name]
         outcomes.setdefault(namesakes[0] if len(namesakes) == 1 else (None, name), Counter())["missing"] += 1
-    rows: dict[tuple[str | None, str | None], JsonObject] = dict(match.calls.agents.items())
+    rows: dict[tuple[str | None, str | None], JsonObject] = dict(agents.items())
     return [
         {
             **rows.get(agent, {"path": None, "agent": agent[1], "calls": 0, "errors": 0, "repeats": 0}),
