@@ -1,4 +1,4 @@
-"""What constraints check, and what a check results in."""
+"""The calls that constraints check, and the results of checks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
