@@ -32,7 +32,7 @@ class Case:
 
     @property
     def human_agreement(self) -> float:
-        """How far the people who labeled the sample agree with each other, in [0, 1]; there are at least two."""
+        """The agreement of the people who labeled the sample, in [0, 1]; there are at least two."""
         pairs = list(combinations([opinion.value for opinion in self.labeled.opinions], 2))
         return 1 - fsum(_distance(a, b) for a, b in pairs) / len(pairs)
 

@@ -149,7 +149,7 @@ def check_gates(run: Run, gates: Iterable[str], *, min_coverage: float = 0) -> G
         if (line.counts["failed"] and not {line.scorer, None} & decided) or (line.overall and line.overall.error)
     ]
     to_correct = {gate.scorer for gate in parsed if gate.scorer and gate.field in CORRECTED_FIELDS}
-    corrections = _corrections(run, to_correct) if to_correct else {}
+    corrections: Mapping[str, Correction] = _corrections(run, to_correct) if to_correct else {}
     of_minimum = {gate.scorer for gate in parsed if gate.scorer and gate.field == "min"}
     lowest = {scorer: row for scorer in of_minimum for row in run.lowest(scorer, 1)}
     return GateResults(

@@ -123,9 +123,9 @@ def _show(name: str, outcomes: Sequence[ProbeOutcome], console: Console) -> None
     _print_text(f"{name}: {len(moved)} verdicts moved ({over}), {misled} of them as the attack intended\n", console)
     console.print(_counts("kind", outcomes, lambda outcome: outcome.attack.kind))
     console.print(_counts("place", outcomes, lambda outcome: outcome.attack.injection_point))
-    for result, meaning in RESULTS.items():
-        if any(outcome.result == result for outcome in outcomes):
-            _print_text(f"{result}: {meaning}", console)
+    for kind, meaning in RESULTS.items():
+        if any(outcome.result == kind for outcome in outcomes):
+            _print_text(f"{kind}: {meaning}", console)
     if moved:
         _print_text("\nverdicts that moved:", console)
         console.print(
@@ -143,7 +143,7 @@ def _counts(by: str, outcomes: Sequence[ProbeOutcome], group: Callable[[ProbeOut
     """Return a table with a line per group: the number of attacks, and of those with each result."""
     counts = Counter((name, outcome.result) for outcome in outcomes for name in (group(outcome), "all"))
     names = dict.fromkeys([*map(group, outcomes), "all"])
-    cells = [[counts[name, result] for result in RESULTS] for name in names]
+    cells = [[counts[name, kind] for kind in RESULTS] for name in names]
     rows = [(name, str(sum(line)), *map(str, line)) for name, line in zip(names, cells, strict=True)]
     return text_table((by, "attacks", *RESULTS), rows)
 
@@ -166,7 +166,7 @@ def _report(judge: Judge, outcomes: Sequence[ProbeOutcome]) -> Sequence[str]:
         "judge": judge.model,
         "attacks": len(outcomes),
         "moved": sum(outcome.moved for outcome in outcomes),
-        "results": {result: sum(outcome.result == result for outcome in outcomes) for result in RESULTS},
+        "results": {kind: sum(outcome.result == kind for outcome in outcomes) for kind in RESULTS},
         "outcomes": [outcome.model_dump(mode="json") for outcome in outcomes],
     }
     return json.dumps(report, indent=2), "\n"

@@ -141,7 +141,9 @@ def reject_spread_traces(records: Iterable[JsonValue | TraceError]) -> str | Non
 class RepeatedHistories:
     """A detector of conversations that begin with all of an earlier one, as in a log of every model call."""
 
-    _latest: dict[int, dict[tuple[int, int], None]] = field(default_factory=dict, init=False)
+    _latest: dict[int, dict[tuple[int, int], None]] = field(
+        default_factory=dict[int, dict[tuple[int, int], None]], init=False
+    )
     _repeated: int = field(default=0, init=False)
 
     def add(self, trace: Trace) -> None:

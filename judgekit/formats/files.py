@@ -38,7 +38,7 @@ _OBJECT = re.compile(rb"^\{", re.MULTILINE)
 _JSON_DEPTH = 200
 """The most levels of objects and lists that the JSON parser reads."""
 _TOO_DEEP = "recursion limit exceeded"
-"""What it says about more."""
+"""The parser's message about more."""
 
 
 class FileLine(NamedTuple):

@@ -27,7 +27,7 @@ OTHER_DOMAINS = ""
 """Stands for samples without a domain, and for domains without a share of their own."""
 RANKS = 2**64
 SampleChoice: TypeAlias = int | float | Mapping[str, float]
-"""What to draw: a number of samples, a share of them between 0 and 1 as a float, or shares by domain."""
+"""The samples to draw: a number of samples, a share of them between 0 and 1 as a float, or shares by domain."""
 _RUN_ID = re.compile(r"[A-Za-z0-9._:-]{1,100}")
 
 

@@ -61,7 +61,7 @@ class _Attempt:
 
 @dataclass
 class _Batch:
-    """What is written together: rows by table, and what is deleted because they replace it.
+    """Rows that are written together, by table, and the keys of what they replace.
 
     Attributes:
         rows: The rows of each table.

@@ -75,22 +75,24 @@ class OpenAIEvalsLogReader:
                 event.take("sample_id")
             if isinstance(run := event.peek("run_id"), str) and metadata.setdefault("run_id", run) == run:
                 event.take("run_id")
-            kind, data = event.peek("type"), event.maybe_object("data")
-            if data is None:
+            kind, logged = event.peek("type"), event.maybe_object("data")
+            if logged is None:
                 continue
             if kind == "sampling":
-                longer = _continued(messages, event, data, tools)
+                longer = _continued(messages, event, logged, tools)
                 aside += longer is None
                 messages = longer or messages
             elif kind == "match":
-                labels += _match(data)
-                facts = facts or _expected(data)
-                if not messages and "sampled" in data:
-                    messages = list(_sampled(data).messages)
+                labels += _match(logged)
+                facts = facts or _expected(logged)
+                if not messages and "sampled" in logged:
+                    messages = list(_sampled(logged).messages)
             elif kind == "metrics":
-                labels += _metrics(data, judged=True if aside else None)
+                labels += _metrics(logged, judged=True if aside else None)
             elif kind == "error":
-                event.warn(f"the sample failed: {to_text(data.peek('type'))}: {to_text(data.peek('message'))}", "data")
+                event.warn(
+                    f"the sample failed: {to_text(logged.peek('type'))}: {to_text(logged.peek('message'))}", "data"
+                )
         if aside:
             row.warn(f"{count_text(aside, 'model call')} beside the conversation, such as a grader's", "events")
         if not messages:
@@ -102,59 +104,61 @@ class OpenAIEvalsLogReader:
 
 
 def _continued(
-    messages: list[Message], event: FieldTracker, data: FieldTracker, tools: list[ToolDefinition]
+    messages: list[Message], event: FieldTracker, logged: FieldTracker, tools: list[ToolDefinition]
 ) -> list[Message] | None:
     """Return the conversation with a model call; ``None`` if the call does not continue it."""
     before = utterances(messages)
     warnings: list[TraceWarning] = []
-    request = take_payload(FieldTracker({"prompt": data.peek("prompt")}, data.path, warnings), "prompt", HumanMessage)
+    request = take_payload(
+        FieldTracker({"prompt": logged.peek("prompt")}, logged.path, warnings), "prompt", HumanMessage
+    )
     if utterances(request.messages)[: len(before)] != before:
         return None
-    data.warnings += warnings
+    logged.warnings += warnings
     if request.messages:
-        data.take("prompt")
-    response = _sampled(data)
+        logged.take("prompt")
+    response = _sampled(logged)
     details: dict[str, object] = {}
     if response.messages:
-        details |= {"model": data.text("model"), "timestamp": event.time("created_at")}
-        details["usage"] = read_usage(data.maybe_object("usage"))
+        details |= {"model": logged.text("model"), "timestamp": event.time("created_at")}
+        details["usage"] = read_usage(logged.maybe_object("usage"))
     history, replies = exchange_messages(request, response, tools, **details)
     kept = len(messages) if before else 0  # with what earlier calls recorded about them
     return [*messages, *history[kept:], *replies]
 
 
-def _sampled(data: FieldTracker) -> Payload:
+def _sampled(logged: FieldTracker) -> Payload:
     """Return the answer, the first if several were sampled."""
-    sampled = data.take("sampled")
+    sampled = logged.take("sampled")
     answers: list[JsonValue] = sampled if isinstance(sampled, list) else [sampled]
     first, *others = answers or [None]
     if first is None:
-        data.warn("contains no answer", "sampled")
+        logged.warn("contains no answer", "sampled")
         return Payload()
     if others:
-        data.warn(choices_warning(len(answers)), "sampled")
+        logged.warn(choices_warning(len(answers)), "sampled")
     return Payload((AIMessage(to_text(first), extra={OTHER_CHOICES: others} if others else {}),))
 
 
-def _match(data: FieldTracker) -> list[Label]:
-    correct = data.boolean("correct")
-    picked = data.peek("picked")
+def _match(logged: FieldTracker) -> list[Label]:
+    correct = logged.boolean("correct")
+    picked = logged.peek("picked")
     reason = None if picked is None else f"picked {to_text(picked)}"
     return [] if correct is None else [Label("match", correct, source="benchmark", reason=reason)]
 
 
-def _expected(data: FieldTracker) -> dict[str, object]:
-    expected = data.take("expected")
+def _expected(logged: FieldTracker) -> dict[str, object]:
+    expected = logged.take("expected")
     if isinstance(expected, list):
         return {"references": list(map(to_text, expected))} if expected else {}
     return {} if expected is None else {"reference": to_text(expected)}
 
 
-def _metrics(data: FieldTracker, *, judged: bool | None) -> list[Label]:
+def _metrics(logged: FieldTracker, *, judged: bool | None) -> list[Label]:
     labels: list[Label] = []
-    for name in data:
-        value = data.peek(name)
+    for name in logged:
+        value = logged.peek(name)
         if isinstance(value, bool | str) or is_number(value):
-            data.take(name)
+            logged.take(name)
             labels.append(Label(name, value, source=label_source(name, judged=judged)))
     return labels
