@@ -133,10 +133,10 @@ def _sampled(logged: FieldTracker) -> Payload:
     answers: list[JsonValue] = sampled if isinstance(sampled, list) else [sampled]
     first, *others = answers or [None]
     if first is None:
-        logged.warn("contains no answer", "sampled")
+        logged.warning("contains no answer", "sampled")
         return Payload()
     if others:
-        logged.warn(choices_warning(len(answers)), "sampled")
+        logged.warning(choices_warning(len(answers)), "sampled")
     return Payload((AIMessage(to_text(first), extra={OTHER_CHOICES: others} if others else {}),))
 
 
