@@ -75,23 +75,24 @@ class OpenAIEvalsLogReader:
                 event.take("sample_id")
             if isinstance(run := event.peek("run_id"), str) and metadata.setdefault("run_id", run) == run:
                 event.take("run_id")
-            kind, logged = event.peek("type"), event.maybe_object("data")
-            if logged is None:
+            kind, event_data = event.peek("type"), event.maybe_object("data")
+            if event_data is None:
                 continue
             if kind == "sampling":
-                longer = _continued(messages, event, logged, tools)
+                longer = _continued(messages, event, event_data, tools)
                 aside += longer is None
                 messages = longer or messages
             elif kind == "match":
-                labels += _match(logged)
-                facts = facts or _expected(logged)
-                if not messages and "sampled" in logged:
-                    messages = list(_sampled(logged).messages)
+                labels += _match(event_data)
+                facts = facts or _expected(event_data)
+                if not messages and "sampled" in event_data:
+                    messages = list(_sampled(event_data).messages)
             elif kind == "metrics":
-                labels += _metrics(logged, judged=True if aside else None)
+                labels += _metrics(event_data, judged=True if aside else None)
             elif kind == "error":
                 event.warn(
-                    f"the sample failed: {to_text(logged.peek('type'))}: {to_text(logged.peek('message'))}", "data"
+                    f"the sample failed: {to_text(event_data.peek('type'))}: {to_text(event_data.peek('message'))}",
+                    "data",
                 )
         if aside:
             row.warn(f"{count_text(aside, 'model call')} beside the conversation, such as a grader's", "events")
@@ -104,61 +105,61 @@ class OpenAIEvalsLogReader:
 
 
 def _continued(
-    messages: list[Message], event: FieldTracker, logged: FieldTracker, tools: list[ToolDefinition]
+    messages: list[Message], event: FieldTracker, event_data: FieldTracker, tools: list[ToolDefinition]
 ) -> list[Message] | None:
     """Return the conversation with a model call; ``None`` if the call does not continue it."""
     before = utterances(messages)
     warnings: list[TraceWarning] = []
     request = take_payload(
-        FieldTracker({"prompt": logged.peek("prompt")}, logged.path, warnings), "prompt", HumanMessage
+        FieldTracker({"prompt": event_data.peek("prompt")}, event_data.path, warnings), "prompt", HumanMessage
     )
     if utterances(request.messages)[: len(before)] != before:
         return None
-    logged.warnings += warnings
+    event_data.warnings += warnings
     if request.messages:
-        logged.take("prompt")
-    response = _sampled(logged)
+        event_data.take("prompt")
+    response = _sampled(event_data)
     details: dict[str, object] = {}
     if response.messages:
-        details |= {"model": logged.text("model"), "timestamp": event.time("created_at")}
-        details["usage"] = read_usage(logged.maybe_object("usage"))
+        details |= {"model": event_data.text("model"), "timestamp": event.time("created_at")}
+        details["usage"] = read_usage(event_data.maybe_object("usage"))
     history, replies = exchange_messages(request, response, tools, **details)
     kept = len(messages) if before else 0  # with what earlier calls recorded about them
     return [*messages, *history[kept:], *replies]
 
 
-def _sampled(logged: FieldTracker) -> Payload:
+def _sampled(event_data: FieldTracker) -> Payload:
     """Return the answer, the first if several were sampled."""
-    sampled = logged.take("sampled")
+    sampled = event_data.take("sampled")
     answers: list[JsonValue] = sampled if isinstance(sampled, list) else [sampled]
     first, *others = answers or [None]
     if first is None:
-        logged.warning("contains no answer", "sampled")
+        event_data.warn("contains no answer", "sampled")
         return Payload()
     if others:
-        logged.warning(choices_warning(len(answers)), "sampled")
+        event_data.warn(choices_warning(len(answers)), "sampled")
     return Payload((AIMessage(to_text(first), extra={OTHER_CHOICES: others} if others else {}),))
 
 
-def _match(logged: FieldTracker) -> list[Label]:
-    correct = logged.boolean("correct")
-    picked = logged.peek("picked")
+def _match(event_data: FieldTracker) -> list[Label]:
+    correct = event_data.boolean("correct")
+    picked = event_data.peek("picked")
     reason = None if picked is None else f"picked {to_text(picked)}"
     return [] if correct is None else [Label("match", correct, source="benchmark", reason=reason)]
 
 
-def _expected(logged: FieldTracker) -> dict[str, object]:
-    expected = logged.take("expected")
+def _expected(event_data: FieldTracker) -> dict[str, object]:
+    expected = event_data.take("expected")
     if isinstance(expected, list):
         return {"references": list(map(to_text, expected))} if expected else {}
     return {} if expected is None else {"reference": to_text(expected)}
 
 
-def _metrics(logged: FieldTracker, *, judged: bool | None) -> list[Label]:
+def _metrics(event_data: FieldTracker, *, judged: bool | None) -> list[Label]:
     labels: list[Label] = []
-    for name in logged:
-        value = logged.peek(name)
+    for name in event_data:
+        value = event_data.peek(name)
         if isinstance(value, bool | str) or is_number(value):
-            logged.take(name)
+            event_data.take(name)
             labels.append(Label(name, value, source=label_source(name, judged=judged)))
     return labels
