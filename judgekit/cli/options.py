@@ -15,7 +15,7 @@ from judgekit.locations import location_text
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
 
-_NUMBER = re.compile("-?[0-9]{1,9}")
+_NUMBER = re.compile("-?[0-9]{1,100}")
 
 RecordingsArgument: TypeAlias = Annotated[
     str,
@@ -151,7 +151,9 @@ def parse_columns(texts: Sequence[str] | None) -> dict[str, str]:
 def parse_sample(texts: Sequence[str]) -> SampleChoice | None:
     """Return what to draw: the number in ``100``, the share in ``1%`` or ``0.01``, or the shares by domain in ``airline=2%``."""
     if len(texts) == 1 and _NUMBER.fullmatch(texts[0]):
-        return int(texts[0])
+        if (number := int(texts[0])) > MAX_INTEGER:
+            raise ConfigError(f"'--sample': expected at most {MAX_INTEGER:,} samples, found {number}")
+        return number
     shares: dict[str, float] = {}
     for text in texts:
         domain, _, share = text.rpartition("=")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from judgekit import AIMessage, Sample
+from judgekit import AIMessage, Run, Sample
 from judgekit.analysis.gates import Gate, check_gates
 from judgekit.errors import ConfigError
 from judgekit.runs.audit_records import Correction
@@ -231,7 +231,7 @@ def test_without_a_scorer_a_gate_is_on_all_scores_of_the_run(run_of):
 def test_of_no_scores_at_all_there_is_no_share(run_of):
     run = run_of(scored(1))
     run.store._db.execute("DELETE FROM scores")
-    results = check_gates(run, ["failed <= 1%", "f1 >= 0", "failed == 0"]).gates
+    results = check_gates(Run(run.store, run.record), ["failed <= 1%", "f1 >= 0", "failed == 0"]).gates
     assert [(result.met, result.value_text) for result in results] == [
         (False, "there are no scores"),
         (False, "f1 has no value: nothing was scored (n=0 of 1; 1 missing)"),

@@ -12,6 +12,7 @@ from judgekit.analysis.compare_judges import compare_judges
 from judgekit.analysis.gates import check_gates
 from judgekit.analysis.labels import HumanLabel
 from judgekit.cli.outcome import report_outcome
+from judgekit.jobs.options import RunOptions
 from judgekit.reports.audit import show_audit
 from judgekit.reports.compare import show_changes
 from judgekit.reports.compare_judges import show_judges
@@ -108,13 +109,13 @@ def labels_of(run: Run) -> list[HumanLabel]:
     ]
 
 
-def with_a_gate(run: Run) -> Run:
-    return Run(run.store, run.record.model_copy(update={"options": {"gates": ["one.min >= 0.5"]}}))
+def with_a_gate(run: Run) -> tuple[Run, RunOptions]:
+    return run, RunOptions(gates=["one.min >= 0.5"])
 
 
 SHOWN: dict[str, Callable[[str, Callable[..., Run], Consoles], object]] = {
     "run": lambda text, run_of, screen: report_outcome(
-        with_a_gate(said_of(text, run_of)), ReadingProblems(), screen, show=4, outputs=[]
+        *with_a_gate(said_of(text, run_of)), ReadingProblems(), screen, show=4, outputs=[]
     ),
     "compare": lambda text, run_of, screen: show_changes(
         compare(said_of(text, run_of), said_of(text, run_of, turned=True)), 3, screen.out

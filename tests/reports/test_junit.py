@@ -84,7 +84,7 @@ def test_what_could_not_be_read_is_an_error(run_of):
 def test_each_scorer_has_a_suite_also_one_without_a_score(run_of):
     run = run_of(SCORES, [Score.scored("b", 1)] * 4)
     run.store._db.execute("DELETE FROM scores WHERE scorer = 1")
-    assert [(suite.get("name"), len(suite)) for suite in parsed(run)] == [("f1", 4), ("b", 0)]
+    assert [(suite.get("name"), len(suite)) for suite in parsed(Run(run.store, run.record))] == [("f1", 4), ("b", 0)]
 
 
 def test_cases_of_samples_with_one_id_have_names_of_their_own(run_of):
