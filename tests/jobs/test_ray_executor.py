@@ -79,6 +79,15 @@ def slow(sample):
     with Path("scored").open("a") as file:
         file.write("x")
     return 1.0
+
+@scorer(version="1")
+def waiting(sample):
+    \"\"\"Waits, when a quarter is scored, until a machine is lost.\"\"\"
+    with Path("scored").open("a") as file:
+        file.write("x")
+    while Path("scored").stat().st_size >= SHARE and not Path("lost").exists():
+        time.sleep(0.01)
+    return 1.0
 """
 
 
@@ -107,7 +116,7 @@ def cluster():
 
 @pytest.fixture
 def deadly() -> str:
-    Path("deadly.py").write_text(DEADLY)
+    Path("deadly.py").write_text(DEADLY.replace("SHARE", str(NUMBER // 4)))
     return "deadly.py"
 
 
@@ -157,7 +166,7 @@ def test_a_block_whose_worker_dies_is_scored_by_another(cluster, conversations, 
 
 def test_a_block_that_kills_three_workers_is_given_up_and_the_others_are_scored(cluster, conversations, deadly):
     path = conversations(NUMBER)
-    with pytest.raises(WorkerError, match="block 1/16 of the recordings was given up: 3 workers died") as error:
+    with pytest.raises(WorkerError, match="block 4/16 of the recordings was given up: 3 workers died") as error:
         run(path, [f"{deadly}:always"], store="runs.sqlite", engine="ray")
     assert error.value.__notes__ == ["saved as run 1 in runs.sqlite"]
     assert len(set(Path("killed").read_text().split())) == 3
@@ -172,13 +181,14 @@ def test_a_machine_that_is_lost_gives_its_blocks_to_another(cluster, conversatio
     lost = cluster.add_node(num_cpus=2, object_store_memory=150 << 20)
 
     def lose() -> None:
-        while not Path("scored").exists() or Path("scored").stat().st_size < NUMBER / 4:
+        while not Path("scored").exists() or Path("scored").stat().st_size < NUMBER // 4:
             time.sleep(0.01)
         cluster.remove_node(lost, allow_graceful=False)
+        Path("lost").touch()
 
     losing = threading.Thread(target=lose)
     losing.start()
-    scored = run(conversations(NUMBER), [f"{deadly}:slow"], store="runs.sqlite", workers=4, engine="ray")
+    scored = run(conversations(NUMBER), [f"{deadly}:waiting"], store="runs.sqlite", workers=4, engine="ray")
     losing.join()
     assert (len(scored), scored.stop_reason) == (NUMBER, "")
     again = Path("scored").stat().st_size - NUMBER
