@@ -147,31 +147,19 @@ class Url(str):
         return _version(details)
 
     def objects(self) -> "list[Url]":
-        """Return the objects below this prefix, with their versions.
-
-        Raises:
-            OSError: The service cannot be asked.
-        """
+        """Return the objects below this prefix, with their versions."""
         with _plain_errors():
             system, path = self._connected()
             return self._named(system.find(path, detail=True))
 
     def matches(self) -> "list[Url]":
-        """Return the objects that match this pattern, with their versions.
-
-        Raises:
-            OSError: The service cannot be asked.
-        """
+        """Return the objects that match this pattern, with their versions."""
         with _plain_errors():
             system, path = self._connected()
             return self._named(system.glob(path, detail=True))
 
     def open(self, mode: Literal["rb"] = "rb") -> IO[bytes]:  # noqa: ARG002 - like a path's
-        """Open the object, which is read block by block. It must still have the version that was found, if any.
-
-        Raises:
-            OSError: It cannot be read. Reading raises this error as well.
-        """
+        """Open the object, which is read block by block. It must still have the version that was found, if any."""
         with _plain_errors():
             system, path = self._connected()
             file = system.open(path, "rb", block_size=_BLOCK)
@@ -180,11 +168,7 @@ class Url(str):
         return io.BufferedReader(_ObjectReader(file), _BUFFER)
 
     def upload(self, file: Path) -> None:
-        """Replace the object with a file, once all of it has arrived.
-
-        Raises:
-            OSError: It cannot be written.
-        """
+        """Replace the object with a file, once all of it has arrived."""
         with _plain_errors():
             system, path = self._connected()
             system.put_file(str(file), path)

@@ -34,9 +34,6 @@ def import_object(reference: str) -> object:
     """Return the object that ``package.module:object`` or ``path/to/file.py:object`` names.
 
     Modules can be imported from the working directory and, by a file, from its own folder.
-
-    Raises:
-        ConfigError: There is no such object, or its module raised an error, whose place the message names.
     """
     module_name, _, name = reference.rpartition(":") if ":" in reference else (reference, "", "")
     module = _module(module_name, reference)
@@ -62,9 +59,6 @@ def find_object(
         needs: The attributes that the object must have. A class is instantiated.
         what: The kind of object, for errors.
         guess: Another name that may be meant, for errors.
-
-    Raises:
-        ConfigError: There is no such object, or it is of another kind.
     """
     if name in own:
         return own[name]

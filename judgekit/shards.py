@@ -17,11 +17,7 @@ class Shard:
 
     @classmethod
     def parse(cls, text: str) -> "Shard":
-        """Return the shard that a text such as ``3/16`` names.
-
-        Raises:
-            ConfigError: It names none.
-        """
+        """Return the shard that a text such as ``3/16`` names."""
         match = _TEXT.fullmatch(text)
         if match is None or not 1 <= int(match[1]) <= int(match[2]):
             raise ConfigError(f"shard {text!r}: expected NUMBER/COUNT, from 1/16 to 16/16 for 16 shards")

@@ -133,11 +133,7 @@ def compute_total(name: str, scores: Sequence[Score]) -> Total:
 
 
 def load_aggregate(name: str) -> Aggregate:
-    """Return the function that a score's ``aggregate`` names: one of `AGGREGATES`, or ``"package.module:function"``.
-
-    Raises:
-        ConfigError: There is no such function.
-    """
+    """Return the function that a score's ``aggregate`` names: one of `AGGREGATES`, or ``"package.module:function"``."""
     path = AGGREGATES[name].path if name in AGGREGATES else name
     module, colon, function = path.partition(":")
     if not colon:

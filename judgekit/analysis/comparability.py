@@ -28,11 +28,7 @@ def comparison_warnings(a: Run, b: Run, scorers: Collection[str], pairs: "Sample
 
 
 def check_references(a: Run, b: Run, pairs: "SamplePairs") -> None:
-    """Check that the references and the task of each pair are the same in both runs.
-
-    Raises:
-        ConfigError: They differ.
-    """
+    """Check that the references and the task of each pair are the same in both runs."""
     if len(pairs.changed.references):
         raise ConfigError(
             f"runs {a.number} (A) and {b.number} (B): references or tasks differ in "

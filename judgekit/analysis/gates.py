@@ -200,9 +200,6 @@ class Gate:
         scored samples; ``coverage``, the share of scored samples; ``skipped``, ``failed`` and ``abstained``, the number
         of such samples, or their share with ``%``; ``cost_usd``. Operators: ``>=``, ``>``, ``<=``, ``<``, ``==``. Names
         may contain dots.
-
-        Raises:
-            ConfigError: The text is not a gate, or there is no such scorer or field.
         """
         match = _GATE.fullmatch(text)
         if match is None or match["name"][-1:] in tuple(_SIGNS):

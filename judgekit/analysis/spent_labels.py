@@ -20,11 +20,7 @@ class SpentSamples(NamedTuple):
 
 
 def alignments_of(run: Run, scorers: Iterable[ScorerRecord]) -> Sequence[AlignmentRecord]:
-    """Return the alignments that the questions of scorers came from, each with those before it.
-
-    Raises:
-        StoreError: One of them is not recorded beside the run.
-    """
+    """Return the alignments that the questions of scorers came from, each with those before it."""
     wanted = [alignment for scorer in scorers for alignment in scorer.alignments]
     folder = run.audits_folder
     if wanted and folder is None:

@@ -34,11 +34,7 @@ class Columns:
             raise ConfigError(f"columns: {these} are both renamed to {twice!r}")
 
     def renamed(self, columns: Iterable[str]) -> list[str]:
-        """Return the column names of a row in order, renamed.
-
-        Raises:
-            TraceError: Two columns have the same name.
-        """
+        """Return the column names of a row in order, renamed."""
         columns = list(columns)
         if (twice := _first_duplicate(columns)) is not None:
             raise TraceError(f"two columns are named {twice!r}")
@@ -50,11 +46,7 @@ class Columns:
         return ours
 
     def row(self, value: JsonValue) -> JsonValue:
-        """Return a JSON object with its keys renamed, and any other value as it is.
-
-        Raises:
-            TraceError: See `renamed`.
-        """
+        """Return a JSON object with its keys renamed, and any other value as it is."""
         return dict(zip(self.renamed(value), value.values(), strict=True)) if isinstance(value, dict) else value
 
     def rows(self, records: Iterable[FileRecord]) -> Iterator[FileRecord]:
@@ -78,11 +70,7 @@ class Columns:
         yield from chain(first, records)
 
     def must_be_seen(self, path: Location) -> None:
-        """Check that every renamed column exists.
-
-        Raises:
-            TraceError: A column is missing.
-        """
+        """Check that every renamed column exists."""
         for name in self.names:
             if name not in self.seen:
                 raise TraceError(str(ConfigError.unknown("column", name, self.seen)), path=path)

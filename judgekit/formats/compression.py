@@ -27,12 +27,7 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, _ZSTD)
 
 @contextmanager
 def decompressed_stream(file: IO[bytes], compression: Compression) -> Generator[IO[bytes]]:
-    """Return a stream that decompresses a file.
-
-    Raises:
-        OSError: It cannot be read, or is damaged.
-        TraceError: The library that decompresses it is not installed.
-    """
+    """Return a stream that decompresses a file."""
     damages: tuple[type[Exception], ...] = (EOFError, zlib.error)
     library: ModuleType = gzip
     if compression == "zstd":
@@ -47,11 +42,7 @@ def decompressed_stream(file: IO[bytes], compression: Compression) -> Generator[
 
 @contextmanager
 def compressing_stream(file: IO[bytes], suffix: str) -> Generator[IO[bytes]]:
-    """Return a stream that compresses into a file, if the suffix of the file's name says so.
-
-    Raises:
-        TraceError: The library that compresses it is not installed.
-    """
+    """Return a stream that compresses into a file, if the suffix of the file's name says so."""
     suffix = suffix.lower()
     if suffix not in (".gz", ".zst"):
         yield file
@@ -92,11 +83,7 @@ def _size_error() -> str:
 
 
 class Archive:
-    """A ZIP archive whose members are stored, deflated or compressed by zstd, as Inspect writes them.
-
-    Raises:
-        TraceError: It is not an archive, or the library that decompresses it is not installed.
-    """
+    """A ZIP archive whose members are stored, deflated or compressed by zstd, as Inspect writes them."""
 
     def __init__(self, file: IO[bytes]) -> None:
         try:
@@ -122,11 +109,7 @@ class Archive:
         return iter(self._methods)
 
     def member(self, name: str) -> bytes:
-        """Return the content of a member.
-
-        Raises:
-            TraceError: It is damaged, or longer than any record.
-        """
+        """Return the content of a member."""
         if (method := self._methods[name]) not in _METHODS:
             raise TraceError(f"{name}: compression method {method} is not one that Inspect writes")
         try:

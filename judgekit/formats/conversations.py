@@ -57,9 +57,6 @@ def find_conversations(file: File, reader: Reader | None, columns: Columns) -> t
         file: The file.
         reader: The reader of all its records; ``None`` to detect it.
         columns: The new names of columns.
-
-    Raises:
-        TraceError: The file cannot be read, or has an unknown format.
     """
     is_detected = reader is None
     if file.container == "document":
@@ -185,11 +182,7 @@ def _in_document(
 
 
 def _renamed(document: JsonValue, columns: Columns) -> JsonValue:
-    """Return a document with the keys of its rows renamed. A row where that fails is replaced by its error.
-
-    Raises:
-        TraceError: It fails in the first row.
-    """
+    """Return a document with the keys of its rows renamed. A row where that fails is replaced by its error."""
     if not isinstance(document, list):
         return columns.row(document)
     rows = [row.value for row in columns.rows(FileRecord(None, row) for row in document)]

@@ -60,11 +60,7 @@ def _format_hint(value: JsonValue) -> str:
 
 
 def detect_first(path: Location, records: Iterable[FileRecord]) -> Reader:
-    """Return the format of the first records of a file: the first that is not a fallback, or the log they belong to.
-
-    Raises:
-        TraceError: There are no records, or none has a known format.
-    """
+    """Return the format of the first records of a file: the first that is not a fallback, or the log they belong to."""
     failures: list[TraceError] = []
     fallbacks: list[str] = []
     for record in records:
@@ -85,11 +81,7 @@ def detect_first(path: Location, records: Iterable[FileRecord]) -> Reader:
 
 
 def detect_document(path: Location, document: JsonValue) -> Reader:
-    """Return the format of a document. A list of records is treated like lines, since its first may say little.
-
-    Raises:
-        TraceError: It is not known.
-    """
+    """Return the format of a document. A list of records is treated like lines, since its first may say little."""
     records = [FileRecord(None, value) for value in document[:DETECTION_ROWS]] if isinstance(document, list) else []
     try:
         reader = detect(document)
@@ -144,11 +136,7 @@ class RecordReaders:
 
 
 def _only_fitting(value: JsonValue) -> Reader | None:
-    """Return the only reader that recognizes a value. Fallbacks come last.
-
-    Raises:
-        TraceError: Several readers recognize it.
-    """
+    """Return the only reader that recognizes a value. Fallbacks come last."""
     own = [reader for reader in READERS.values() if reader.name not in FALLBACKS]
     try:
         fitting = [reader for reader in (*installed_readers(), *own) if reader.recognizes(value)]

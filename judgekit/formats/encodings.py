@@ -45,11 +45,7 @@ def detect_encoding(open_file: Callable[[], AbstractContextManager[IO[bytes]]]) 
 
 
 def encoding_name(encoding: str) -> str:
-    """Return Python's name of an encoding.
-
-    Raises:
-        ConfigError: Python does not know it.
-    """
+    """Return Python's name of an encoding."""
     try:
         "".encode(encoding)
         return codecs.lookup(encoding).name

@@ -57,11 +57,7 @@ def _continues(fields: JsonObject) -> bool:
 
 
 def reject_column_frame(value: JsonValue) -> None:
-    """Check that a record is not a data frame by columns, which ``DataFrame.to_json()`` writes by default.
-
-    Raises:
-        TraceError: The record is such a data frame.
-    """
+    """Check that a record is not a data frame by columns, which ``DataFrame.to_json()`` writes by default."""
     if not isinstance(value, dict) or not value:
         return
     index = as_object(next(iter(value.values()))).keys()

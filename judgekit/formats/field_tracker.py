@@ -26,7 +26,8 @@ class FieldTracker:
 
     A field that is taken is removed, so `leftover` returns what the reader does not know, in the shape of the source;
     this belongs into an ``extra``. A field of an unexpected type is not taken: a warning says so, or the reader refuses
-    the record with `type_error`. So nothing is lost because a reader forgets it. A ``null`` field counts as missing.
+    the record with `type_error`, as lists of objects do if they are none. So nothing is lost because a reader forgets it.
+    A ``null`` field counts as missing.
 
     Args:
         fields: The object. It is not changed.
@@ -50,11 +51,7 @@ class FieldTracker:
 
     @classmethod
     def of(cls, value: JsonValue, path: str = "") -> "FieldTracker":
-        """Return a record.
-
-        Raises:
-            TraceError: It is not an object.
-        """
+        """Return a record."""
         if not isinstance(value, dict):
             raise TraceError(f"{path or 'the record'}: expected an object, found {short_repr(value)}")
         return cls(value, path)
@@ -117,11 +114,7 @@ class FieldTracker:
         return None if value is None else str(int(value) if isinstance(value, float) else value)
 
     def one_of(self, name: str, choices: Collection[str]) -> str:
-        """Return a text without taking it.
-
-        Raises:
-            TraceError: It is not one of the known texts.
-        """
+        """Return a text, which must be one of the choices, without taking it."""
         value = self._fields.get(name)
         if not isinstance(value, str) or value not in choices:
             raise self.type_error(name, f"one of {', '.join(choices)}")
@@ -171,20 +164,12 @@ class FieldTracker:
         return self.object(name) if name is not None and isinstance(self._fields[name], dict) else None
 
     def objects(self, *names: str) -> list["FieldTracker"]:
-        """Take a list of objects. What is not taken from them becomes part of this object's leftover.
-
-        Raises:
-            TraceError: It is not a list, or an item is not an object.
-        """
+        """Take a list of objects. What is not taken from them becomes part of this object's leftover."""
         name = self._name(names)
         return [] if name is None else self.objects_or(name, _nothing)
 
     def objects_or(self, name: str, read: Callable[[JsonValue], Read | None]) -> list["FieldTracker | Read"]:
-        """Take a list of objects. Those for which ``read`` returns a value, which must hold all of it, are replaced.
-
-        Raises:
-            TraceError: It is not a list, or an item is not an object.
-        """
+        """Take a list of objects. Those for which ``read`` returns a value, which must hold all of it, are replaced."""
         if name not in self._fields:
             return []
         objects: list[FieldTracker | Read] = []
@@ -211,11 +196,7 @@ class FieldTracker:
         return []
 
     def items(self, *names: str) -> list["FieldTracker | JsonValue"]:
-        """Take a list of objects and other values. What is not taken from the objects becomes part of the leftover.
-
-        Raises:
-            TraceError: It is not a list.
-        """
+        """Take a list of objects and other values. What is not taken from the objects becomes part of the leftover."""
         name = self._name(names)
         if name is None:
             return []

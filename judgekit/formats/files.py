@@ -59,11 +59,7 @@ class FileRecord(NamedTuple):
     clean: bool = False
 
     def parsed(self) -> JsonValue:
-        """Return the value.
-
-        Raises:
-            TraceError: The record cannot be read.
-        """
+        """Return the value."""
         if isinstance(self.value, TraceError):
             raise self.value
         return self.value
@@ -108,10 +104,6 @@ class File:
         """Return the file. If no encoding is given, it is detected: UTF-8, GB18030, or UTF-16 with a mark.
 
         Standard input is called ``-``. It is copied to a temporary file, and recognized by its content.
-
-        Raises:
-            TraceError: The file does not exist, is empty, or has an unknown suffix.
-            ConfigError: The encoding is unknown.
         """
         path = to_location(path)
         copy = None
@@ -221,11 +213,7 @@ class File:
             return FileRecord(line.number, TraceError(problem))
 
     def document(self) -> FileRecord | None:
-        """Return the one JSON value of the file; ``None`` if it holds concatenated objects.
-
-        Raises:
-            TraceError: The file holds no JSON, or is too long to be held in memory.
-        """
+        """Return the one JSON value of the file; ``None`` if it holds concatenated objects."""
         content = self._content()
         try:
             return FileRecord(None, *_parse(content, self.encoding))

@@ -139,11 +139,7 @@ class Inspection:
             self.problems.append(problem)
 
     def must_have_any(self) -> None:
-        """Check that at least one sample was read.
-
-        Raises:
-            TraceError: No record can be read.
-        """
+        """Check that at least one sample was read."""
         if not self.conversations:
             first = f"; first error: {self.problems[0]}" if self.problems else ""
             raise TraceError(f"none of {self.unread_records:,} records could be read{first}")

@@ -17,9 +17,6 @@ def records_in(file: File, columns: Columns, *, requires_columns: bool = True) -
         file: The file.
         columns: The new names of columns.
         requires_columns: Whether each of them must exist.
-
-    Raises:
-        TraceError: The file cannot be read, has no rows, or lacks a column.
     """
     records: Iterator[FileRecord]
     if file.container == "csv":

@@ -35,9 +35,6 @@ def read_row_facts(row: JsonObject, warnings: list[TraceWarning]) -> JsonObject:
     Args:
         row: The row.
         warnings: The list that warnings are added to.
-
-    Raises:
-        TraceError: A value is invalid.
     """
     facts = {name: row[name] for name in References.__annotations__ if row.get(name) is not None}
     kept = {name: row[name] for name in VERBATIM_COLUMNS if row.get(name) is not None}
@@ -96,11 +93,7 @@ def read_expected(value: JsonValue, name: str, warnings: list[TraceWarning]) -> 
 
 
 def extra_fields(facts: JsonObject) -> JsonObject:
-    """Return the ``fields`` of a sample that is not made yet.
-
-    Raises:
-        TraceError: They are not an object.
-    """
+    """Return the ``fields`` of a sample that is not made yet."""
     fields = facts.get("fields", {})
     if not isinstance(fields, dict):
         raise TraceError(f"fields: expected an object, found {short_repr(fields)}")
@@ -108,11 +101,7 @@ def extra_fields(facts: JsonObject) -> JsonObject:
 
 
 def make_sample(identity: str, facts: Mapping[str, object]) -> Sample:
-    """Return the sample of a row.
-
-    Raises:
-        TraceError: A field is invalid. The error names it.
-    """
+    """Return the sample of a row."""
     fields = {"id": identity, **facts}
     if (calls := _plain_calls(fields.get("reference_tool_calls"))) is not None:
         fields["reference_tool_calls"] = calls

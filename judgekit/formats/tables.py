@@ -238,10 +238,6 @@ def parquet_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
 
     Lists, structs and maps are kept; values without a JSON type (times, decimals, bytes) become text. A null field of a
     nested struct is left out: all rows share the fields of a struct, so null may stand for a field that a row lacks.
-
-    Raises:
-        TraceError: It is not such a file, or has no rows.
-        ConfigError: pyarrow is not installed.
     """
     empty = True
     with file.open() as stream:

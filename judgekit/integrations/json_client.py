@@ -104,11 +104,7 @@ class JsonClient:
         return response
 
     def parsed(self, response: "httpx.Response", model: type[Model]) -> Model:
-        """Return the JSON of a response.
-
-        Raises:
-            ExportError: It is not of this form.
-        """
+        """Return the JSON of a response."""
         try:
             return model.model_validate_json(response.content)
         except ValidationError as error:

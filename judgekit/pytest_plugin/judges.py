@@ -76,11 +76,7 @@ class SessionJudges:
         return folder / f"judgekit-{session}-{name}.sqlite"
 
     def save(self, cassette: Path) -> None:
-        """Add new replies to a cassette.
-
-        Raises:
-            StoreError: The cassette cannot be written.
-        """
+        """Add new replies to a cassette."""
         if cassette in self._recordings:
             self._recordings[cassette].save()
 

@@ -44,11 +44,7 @@ def report(run: Run, path: Path | str, gates: GateResults | None = None) -> None
 
 
 def write_text(pieces: Iterable[str], path: Location) -> None:
-    """Write text piece by piece to a file, which is replaced once the new one is complete.
-
-    Raises:
-        ConfigError: The file cannot be written.
-    """
+    """Write text piece by piece to a file, which is replaced once the new one is complete."""
     with _written(path) as file:
         file.writelines(map(str.encode, pieces))
 

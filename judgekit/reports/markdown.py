@@ -90,9 +90,6 @@ def append_summary(run: Run, gates: GateResults, path: Path) -> None:
     """Append the Markdown of a run to the step summary of GitHub Actions, as far as it fits.
 
     Source: https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands#adding-a-job-summary.
-
-    Raises:
-        ConfigError: The file cannot be written.
     """
     try:
         with path.open("ab") as file:

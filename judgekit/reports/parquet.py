@@ -39,11 +39,7 @@ class _Parquet(Protocol):
 
 
 def write_parquet(rows: Iterable[Row], file: IO[bytes]) -> None:
-    """Write a line for each row, some thousands at a time.
-
-    Raises:
-        ConfigError: pyarrow is not installed.
-    """
+    """Write a line for each row, some thousands at a time."""
     try:
         arrow = cast("_Arrow", import_module("pyarrow"))
         parquet = cast("_Parquet", import_module("pyarrow.parquet"))

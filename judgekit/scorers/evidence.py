@@ -57,11 +57,7 @@ class Quotation(BaseModel):
 
 
 def check_message_numbers(cited: Iterable[MessageNumber], sample: Sample) -> None:
-    """Check message numbers cited by a judge.
-
-    Raises:
-        ValueError: There is no message with one of the numbers.
-    """
+    """Check that the message numbers cited by a judge exist."""
     trace = sample.trace
     if absent := [number for number in cited if find_message(trace, number) is None]:
         last = f"messages 1 to {len(trace.messages)}"

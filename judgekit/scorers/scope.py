@@ -22,9 +22,6 @@ class ScopedScorer(SyncScore, ABC):
 
     Attributes:
         scope: ``own`` or ``tree``.
-
-    Raises:
-        ConfigError: The scope is unknown.
     """
 
     scope: Scope = field(default="own", kw_only=True)

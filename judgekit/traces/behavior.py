@@ -273,9 +273,6 @@ def repeated_calls(trace: Trace) -> int:
     """Return the number of the agent's tool calls that repeat an earlier one with equal arguments (`canonical_call`).
 
     Retries of failed calls count too. Each child is counted by itself, and its repeats are added.
-
-    Raises:
-        ValueError: An argument cannot be written as JSON.
     """
     calls = trace.own_calls()
     names = {call.name for call in calls}

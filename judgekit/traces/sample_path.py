@@ -30,11 +30,7 @@ class ValuePath:
 
     @classmethod
     def parse(cls, text: str) -> "ValuePath":
-        """Return the path with this text.
-
-        Raises:
-            ValueError: It is not a path.
-        """
+        """Return the path with this text."""
         start = _ROOT.match(text)
         if start is None:
             raise ValueError(f"expected a path such as fields.name, found {text!r:.80}")
@@ -73,11 +69,7 @@ def _step_text(step: str | int) -> str:
 
 
 class TextTemplate:
-    """A text with paths in double braces, such as ``Answer: {{ fields.answer }}``.
-
-    Raises:
-        ValueError: What stands between braces is not a path.
-    """
+    """A text with paths in double braces, such as ``Answer: {{ fields.answer }}``."""
 
     def __init__(self, text: str) -> None:
         parts = _HOLE.split(text)
@@ -146,11 +138,7 @@ def sample_value(sample: Sample, path: ValuePath) -> JsonValue:
 
 
 def sample_template(text: str) -> TextTemplate:
-    """Return a template of values of a sample.
-
-    Raises:
-        ValueError: It names a value that samples do not have.
-    """
+    """Return a template of values of a sample."""
     template = TextTemplate(text)
     for path in template.paths:
         if path.root not in _ROOTS or (path.root == "fields" and not path.steps):

@@ -30,11 +30,7 @@ def check_samples(collection: object) -> Iterator[Sample]:
 
 
 def check_sample(candidate: object, name: str) -> Sample:
-    """Return the sample unchanged.
-
-    Raises:
-        ConfigError: The value is not a sample. The error refers to it as ``name``.
-    """
+    """Return the sample unchanged."""
     if isinstance(candidate, Sample):
         return candidate
     raise _no_sample(candidate, name)

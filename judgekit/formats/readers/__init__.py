@@ -103,11 +103,7 @@ FALLBACKS = ("openai-chat", "rows")
 
 
 def reader_named(name: str) -> Reader:
-    """Return the reader of a format: a built-in name, one of an installed package, or ``package.module:NAME``.
-
-    Raises:
-        ConfigError: There is no such reader.
-    """
+    """Return the reader of a format: a built-in name, one of an installed package, or ``package.module:NAME``."""
     return find_object(name, "readers", READERS, _NEEDS, "format")
 
 

@@ -59,9 +59,6 @@ def read_events(events: Sequence[FieldTracker], replies: Mapping[str, FieldTrack
     """Read events as messages. A streamed part is left out if the whole message follows.
 
     ``replies`` are the model's responses by event id, if they are recorded elsewhere.
-
-    Raises:
-        TraceError: A content is malformed.
     """
     _drop_parts(events)
     return [message for event in events for message in _read_event(event, replies or {})]

@@ -162,11 +162,7 @@ def split_responses(events: Iterable[JsonValue]) -> list[list[JsonValue]]:
 
 
 def read_events(events: Sequence[JsonValue], where: str, warnings: list[TraceWarning]) -> list[Message]:
-    """Read the messages of one response from its streamed events, whose path is ``where``. Unknown events are kept.
-
-    Raises:
-        TraceError: See `read_message`.
-    """
+    """Read the messages of one response from its streamed events, whose path is ``where``. Unknown events are kept."""
     streamed = _Streamed()
     for event in events:
         streamed.add(event)

@@ -216,9 +216,6 @@ def build_sample(
         trace: The fields of the `Trace`, including its messages.
         identity: The name of sample and trace. The default is the row's ``id``, or the index.
         known: Facts that the format itself has, as fields of the `Sample`. They override those beside the conversation.
-
-    Raises:
-        TraceError: A field is invalid.
     """
     parameter = "prediction" if isinstance(row.peek("prediction"), dict) else None  # a parameter of OpenAI's requests
     row_facts = {name: row.take(name) for name in row if name in FACT_COLUMNS and name != parameter}
@@ -261,9 +258,6 @@ def build_row_sample(
         known: Facts that the format itself has, as fields of the `Sample`.
         tools: The tools that the agent had.
         labels: The verdicts that the row has.
-
-    Raises:
-        TraceError: A column is invalid.
     """
     rest = row.leftover()
     row_facts = read_row_facts(rest, row.warnings)
@@ -372,11 +366,7 @@ def _child_messages(children: Iterable[Trace]) -> Iterator[Message]:
 
 
 def require_object(record: JsonValue) -> JsonObject:
-    """Return the record if it is an object.
-
-    Raises:
-        TraceError: It is not an object.
-    """
+    """Return the record if it is an object."""
     if not isinstance(record, dict):
         raise TraceError(f"expected an object, found {short_repr(record)}")
     return record

@@ -37,11 +37,7 @@ def are_messages(value: JsonValue) -> bool:
 
 
 def read_messages(recorded: Iterable[FieldTracker]) -> list[Message]:
-    """Read messages. Tools that the provider ran within a reply have their results after it.
-
-    Raises:
-        TraceError: A message has an unknown role or content, or a tool call has no name.
-    """
+    """Read messages. Tools that the provider ran within a reply have their results after it."""
     return [message for fields in recorded for message in _messages(fields)]
 
 

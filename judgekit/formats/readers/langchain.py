@@ -134,11 +134,7 @@ def _named(name: JsonValue) -> str | None:
 
 
 def read_messages(recorded: Iterable[FieldTracker]) -> list[Message]:
-    """Read messages. Results within a message follow it.
-
-    Raises:
-        TraceError: A message has an unknown type or content, or a tool call has no name.
-    """
+    """Read messages. Results within a message follow it."""
     messages: list[Message] = []
     before: JsonValue = None
     for message in recorded:

@@ -37,11 +37,7 @@ class ModelExchange(NamedTuple):
 
 
 def read_exchanges(span: Span) -> list[ModelExchange]:
-    """Read all messages of a span, once for each dialect that records them. Dialects may repeat each other.
-
-    Raises:
-        TraceError: A message cannot be read. The error names its place.
-    """
+    """Read all messages of a span, once for each dialect that records them. Dialects may repeat each other."""
     exchanges = [ModelExchange(tools=_tools(span.attributes, "gen_ai.tool.definitions"))]
     for holder in (span.attributes, *(event.attributes for event in span.events if event.name == _DETAILS)):
         exchanges.append(_current(holder))
@@ -76,11 +72,7 @@ def add_answer_attributes(exchange: ModelExchange, span: Span) -> ModelExchange:
 
 
 def _listed(holder: FieldTracker, name: str) -> list[FieldTracker | JsonValue]:
-    """Take a list, which may be written as JSON. An object or a bare text is a list of one.
-
-    Raises:
-        TraceError: It is none of these.
-    """
+    """Take a list, which may be written as JSON. An object or a bare text is a list of one."""
     _unpack(holder, name, expected="a list")
     return list_or_single(holder, name)
 

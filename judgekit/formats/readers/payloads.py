@@ -78,9 +78,6 @@ def take_payload(holder: FieldTracker, name: str, kind: type[HumanMessage | AIMe
         holder: The object with the field.
         name: The field.
         kind: The type of message that a bare text becomes.
-
-    Raises:
-        TraceError: It has the format of a provider but cannot be read.
     """
     value = parse_structured_json(holder.peek(name))
     payload = messages_in(value, holder, name, kind) or _text_in(value, kind)
@@ -119,9 +116,6 @@ def messages_in(value: JsonValue, row: FieldTracker, name: str, kind: type[Human
         row: The object that holds it, for warnings.
         name: The field that holds it.
         kind: The type of message that content blocks become.
-
-    Raises:
-        TraceError: It has the format of a provider but cannot be read.
     """
     if not isinstance(value, dict | list):
         return None

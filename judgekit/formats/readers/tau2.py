@@ -133,11 +133,7 @@ class Tau2Reader:
 
 
 def read_messages(simulation: FieldTracker, *, solo: bool) -> list[Message]:
-    """Read the messages of a simulation; ``solo`` means that the agent works without a user.
-
-    Raises:
-        TraceError: A message has an unknown role, content or requestor, or a tool call has no name.
-    """
+    """Read the messages of a simulation; ``solo`` means that the agent works without a user."""
     return [_message(message, solo=solo) for message in simulation.objects("messages")]
 
 

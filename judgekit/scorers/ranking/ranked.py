@@ -137,21 +137,13 @@ class RankingScorer(ScopedScorer):
 
 
 def check_cutoff(k: int) -> None:
-    """Check a number of documents.
-
-    Raises:
-        ConfigError: It is not a positive integer.
-    """
+    """Check that a number of documents is a positive integer."""
     if not isinstance(k, int) or isinstance(k, bool) or k < 1:  # pyright: ignore[reportUnnecessaryIsInstance] - a config file may say anything
         raise ConfigError(f"k must be an integer of at least 1, found {k!r}")
 
 
 def check_grade(option: str, grade: float) -> None:
-    """Check the grade of a relevant document.
-
-    Raises:
-        ConfigError: It is not a number above 0, the grade of unjudged documents.
-    """
+    """Check that the grade of a relevant document is above 0, the grade of unjudged documents."""
     if not is_number(grade) or not 0 < grade < math.inf:
         raise ConfigError(f"{option} must be a number above 0, found {grade!r}")
 

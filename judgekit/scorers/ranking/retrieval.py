@@ -39,11 +39,7 @@ def find_ranking(sample: Sample, tool: str | None, path: str | None) -> Ranking 
 
 
 def check_jmespath(path: str) -> None:
-    """Check a JMESPath.
-
-    Raises:
-        ConfigError: It is invalid.
-    """
+    """Check that a JMESPath is valid."""
     import jmespath  # noqa: PLC0415 - rankings are rarely read from results
 
     try:

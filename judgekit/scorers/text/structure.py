@@ -103,11 +103,7 @@ def _parsed(name: str, texts: TextPair) -> Score | _Parsed:
 
 
 def _json(text: str) -> JsonValue:
-    """Return the value that a text represents.
-
-    Raises:
-        ValueError: The text is not JSON, or JSON that parsers interpret differently.
-    """
+    """Return the value that a text represents."""
     from_json(text, allow_inf_nan=False)  # checks depth and surrogates, but not duplicate keys
     value: JsonValue = json.loads(text, object_pairs_hook=_object, parse_float=_number)
     return value

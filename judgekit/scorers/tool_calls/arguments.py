@@ -157,11 +157,7 @@ def arg_rules(option: object) -> ArgRules:
 
 
 def check_args_option(option: ArgCompare | Mapping[str, JsonValue]) -> ArgRules:
-    """Return `arg_rules` of a scorer's option ``args``.
-
-    Raises:
-        ConfigError: The rules are invalid.
-    """
+    """Return `arg_rules` of a scorer's option ``args``."""
     try:
         return arg_rules(option)
     except ValueError as error:

@@ -47,11 +47,7 @@ def _inner(value: JsonValue) -> Iterable[JsonValue]:
 
 
 def check_matchers(value: JsonValue) -> JsonValue:
-    """Return the value unchanged.
-
-    Raises:
-        ValueError: A matcher in it is malformed.
-    """
+    """Return the value unchanged."""
     if parse_matcher(value) is None:
         for inner in _inner(value):
             check_matchers(inner)
@@ -249,11 +245,7 @@ _MATCHERS: dict[str, type[Matcher]] = {
 
 
 def parse_matcher(value: JsonValue) -> Matcher | None:
-    """Return the matcher that a value represents; ``None`` for a literal.
-
-    Raises:
-        ValueError: The matcher is unknown, or its other keys are invalid.
-    """
+    """Return the matcher that a value represents; ``None`` for a literal."""
     if not isinstance(value, dict) or _KEY not in value:
         return None
     name = value[_KEY]

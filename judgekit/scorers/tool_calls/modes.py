@@ -83,11 +83,7 @@ PRESETS: Mapping[str, ToolMatch] = {
 
 
 def parse_tool_match(option: ToolMatch | str | Mapping[str, JsonValue]) -> ToolMatch:
-    """Return the rules for matching tool calls, also from the name of a preset or a table in a config file.
-
-    Raises:
-        ConfigError: The preset or a rule is unknown.
-    """
+    """Return the rules for matching tool calls, also from the name of a preset or a table in a config file."""
     if isinstance(option, ToolMatch):
         return option
     if isinstance(option, str):
