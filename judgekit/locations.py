@@ -2,12 +2,12 @@
 
 import io
 import re
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from os import environ
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Literal, NamedTuple, Protocol, Self, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, cast
 
 from judgekit.errors import ConfigError, JudgekitError, text_path, truncated
 
@@ -49,39 +49,6 @@ _BY_CLASS = {
 }
 _MAY_STILL_WRITE = ("AccessDenied", "403")
 """The answers to somebody who may write an object, and not look at it."""
-
-
-class _ObjectFile(Protocol):
-    details: Mapping[str, object]
-
-    def read(self, length: int, /) -> bytes: ...
-    def seek(self, offset: int, whence: int, /) -> int: ...
-    def close(self) -> None: ...
-
-
-class _S3Endpoint(Protocol):
-    endpoint_url: str
-
-
-class _S3Client(Protocol):
-    meta: _S3Endpoint
-
-
-class _FileSystem(Protocol):
-    s3: _S3Client
-    find: Callable[..., Mapping[str, Mapping[str, object]]]
-    glob: Callable[..., Mapping[str, Mapping[str, object]]]
-
-    def info(self, path: str) -> Mapping[str, object]: ...
-    def ls(self, path: str) -> object: ...
-    def open(self, path: str, mode: str, *, block_size: int) -> _ObjectFile: ...
-    def put_file(self, lpath: str, rpath: str) -> None: ...
-
-
-class _FileSystemClass(Protocol):
-    def __call__(self, **options: object) -> _FileSystem: ...
-    def _strip_protocol(self, path: str) -> str: ...
-    def _get_kwargs_from_urls(self, path: str) -> dict[str, object]: ...
 
 
 class ObjectVersion(NamedTuple):
@@ -200,18 +167,18 @@ class Url(str):
         if self.scheme != "s3" or not (environ.get("AWS_ACCESS_KEY_ID") and environ.get("AWS_SECRET_ACCESS_KEY")):
             return ""
         with _plain_errors():
-            return self._connected()[0].s3.meta.endpoint_url
+            return str(self._connected()[0].s3.meta.endpoint_url)
 
-    def _connected(self) -> tuple[_FileSystem, str]:
+    def _connected(self) -> tuple[Any, str]:
         try:
-            registry = import_module("fsspec.registry")
-            kind = cast("_FileSystemClass", registry.get_filesystem_class(self.scheme))
+            registry: Any = import_module("fsspec.registry")
+            kind = registry.get_filesystem_class(self.scheme)
         except ImportError as error:
             extra = _EXTRAS[self.scheme]
             raise ConfigError(f"{self.scheme}:// URLs need a library: pip install 'judgekit[{extra}]'") from error
         # As fsspec.core.url_to_fs does, which reads "::" in the name of an object as another URL.
-        account = kind._get_kwargs_from_urls(self)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        path = kind._strip_protocol(self)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        account = kind._get_kwargs_from_urls(self)  # noqa: SLF001
+        path = kind._strip_protocol(self)  # noqa: SLF001
         return kind(**_OPTIONS.get(self.scheme, {}), **account, use_listings_cache=False), path
 
     def _named(self, listing: Mapping[str, Mapping[str, object]]) -> "list[Url]":
@@ -230,7 +197,7 @@ Location: TypeAlias = Path | Url
 class _ObjectReader(io.RawIOBase):
     """The bytes of an object, whose errors are plain ones."""
 
-    def __init__(self, file: _ObjectFile) -> None:
+    def __init__(self, file: Any) -> None:
         self._file = file
 
     def readable(self) -> bool:
@@ -247,7 +214,7 @@ class _ObjectReader(io.RawIOBase):
         return len(content)
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        return self._file.seek(offset, whence)
+        return int(self._file.seek(offset, whence))
 
     def close(self) -> None:
         self._file.close()

@@ -9,7 +9,7 @@ from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, module_from_spec
 from itertools import chain
-from typing import IO, Protocol, cast
+from typing import IO, Any, cast
 
 from pydantic import JsonValue
 
@@ -99,21 +99,8 @@ def csv_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
         raise TraceError("contains no rows", path=file.path)
 
 
-class _Reader(Protocol):
-    @property
-    def line_num(self) -> int: ...
-    def __next__(self) -> list[str]: ...
-
-
-class _Csv(Protocol):
-    Error: type[Exception]
-
-    def field_size_limit(self, limit: int, /) -> int: ...
-    def reader(self, lines: Iterable[str], /, *, delimiter: str, strict: bool) -> _Reader: ...
-
-
 @cache
-def _csv() -> _Csv:
+def _csv() -> Any:
     """Return a private instance of Python's csv parser, in which a cell may hold a whole conversation.
 
     The limit of a cell's length is global state of the module, and that of the shared instance belongs to the user.
@@ -121,7 +108,7 @@ def _csv() -> _Csv:
     spec = cast("ModuleSpec", find_spec("_csv"))
     module = module_from_spec(spec)
     cast("Loader", spec.loader).exec_module(module)
-    csv = cast("_Csv", module)
+    csv: Any = module
     csv.field_size_limit(2**31 - 1)
     return csv
 
@@ -137,7 +124,7 @@ def _text(stream: Iterable[bytes], encoding: str, broken: list[TraceError]) -> I
         yield text if number else text.lstrip("\ufeff")
 
 
-def _next(rows: _Reader, broken: list[TraceError]) -> list[str] | TraceError | None:
+def _next(rows: Iterator[list[str]], broken: list[TraceError]) -> list[str] | TraceError | None:
     cells: list[str] | TraceError | None
     try:
         cells = next(rows, None)
@@ -195,44 +182,6 @@ _CELLS: dict[str, _Cell] = {
 }
 
 
-class _Column(Protocol):
-    type: object
-
-    def cast(self, to: str) -> "_Column": ...
-    def to_pylist(self, *, maps_as_pydicts: str | None = None) -> list[object]: ...
-
-
-class _Batch(Protocol):
-    columns: Sequence[_Column]
-
-
-class _Schema(Protocol):
-    names: Sequence[str]
-
-
-class _ParquetFile(Protocol):
-    schema_arrow: _Schema
-
-    def iter_batches(self, batch_size: int) -> Iterator[_Batch]: ...
-
-
-class _Parquet(Protocol):
-    ParquetFile: Callable[[IO[bytes]], _ParquetFile]
-
-
-class _ArrowTable(Protocol):
-    schema: _Schema
-    num_record_batches: int
-
-    def get_batch(self, i: int) -> _Batch: ...
-    def __iter__(self) -> Iterator[_Batch]: ...
-
-
-class _Arrow(Protocol):
-    open_file: Callable[[IO[bytes]], _ArrowTable]
-    open_stream: Callable[[IO[bytes]], _ArrowTable]
-
-
 def parquet_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
     """Yield the rows of a Parquet or Arrow file.
 
@@ -261,11 +210,11 @@ def parquet_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
         raise TraceError("contains no rows", path=file.path)
 
 
-def _batches(stream: IO[bytes]) -> tuple[_Schema, Iterator[_Batch]]:
+def _batches(stream: IO[bytes]) -> tuple[Any, Iterator[Any]]:
     """Return the columns and rows of a file, whose type its first bytes show."""
     try:
-        parquet = cast("_Parquet", import_module("pyarrow.parquet"))
-        arrow = cast("_Arrow", import_module("pyarrow.ipc"))
+        parquet: Any = import_module("pyarrow.parquet")
+        arrow: Any = import_module("pyarrow.ipc")
     except ImportError as error:
         raise ConfigError("reading Parquet and Arrow needs pyarrow: pip install 'judgekit[parquet]'") from error
     head = stream.read(len(_ARROW_FILE))
@@ -280,7 +229,7 @@ def _batches(stream: IO[bytes]) -> tuple[_Schema, Iterator[_Batch]]:
     return table.schema_arrow, table.iter_batches(batch_size=256)
 
 
-def _values(column: _Column) -> list[object]:
+def _values(column: Any) -> Any:
     """Return the values in Python, whose times have no nanoseconds. Maps become objects."""
     kind = str(column.type)
     if "map<" in kind:  # the option makes pyarrow slower

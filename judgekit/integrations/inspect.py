@@ -43,12 +43,6 @@ class _Scores(Protocol):
     def stderr(self) -> object: ...
 
 
-class _Log(Protocol):
-    """The part of ``inspect_ai.log`` that is used."""
-
-    def transcript(self) -> Any: ...
-
-
 def inspect_scorer(scorer: Scorer, *, aggregate: str = "mean") -> InspectScorer:
     """Return a scorer for a task of Inspect, under the scorer's own name.
 
@@ -67,7 +61,7 @@ def inspect_scorer(scorer: Scorer, *, aggregate: str = "mean") -> InspectScorer:
     """
     try:
         scores = cast("_Scores", import_module("inspect_ai.scorer"))
-        log = cast("_Log", import_module("inspect_ai.log"))
+        log: Any = import_module("inspect_ai.log")
     except ImportError as error:
         raise ConfigError(f"Inspect cannot be imported ({error}): pip install 'judgekit[inspect-ai]'") from error
 

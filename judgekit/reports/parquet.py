@@ -1,13 +1,12 @@
 """The rows of a run as Parquet."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from itertools import islice
-from typing import IO, Protocol, cast
+from typing import IO, Any
 
 from judgekit.errors import ConfigError
-from judgekit.runs.columns import CellValue, ColumnKind, column_cells, row_columns
+from judgekit.runs.columns import ColumnKind, column_cells, row_columns
 from judgekit.runs.rows import Row
 
 _AT_ONCE = 10_000  # rows in a row group
@@ -20,29 +19,11 @@ _TYPES: Mapping[ColumnKind, str] = {
 }
 
 
-class _Writer(Protocol):
-    def write_batch(self, batch: object) -> None: ...
-
-
-class _Batches(Protocol):
-    def from_pydict(self, mapping: Mapping[str, Sequence[CellValue]], schema: object) -> object: ...
-
-
-class _Arrow(Protocol):
-    RecordBatch: _Batches
-
-    def schema(self, fields: Sequence[tuple[str, str]]) -> object: ...
-
-
-class _Parquet(Protocol):
-    ParquetWriter: Callable[[IO[bytes], object], AbstractContextManager[_Writer]]
-
-
 def write_parquet(rows: Iterable[Row], file: IO[bytes]) -> None:
     """Write a line for each row, some thousands at a time."""
     try:
-        arrow = cast("_Arrow", import_module("pyarrow"))
-        parquet = cast("_Parquet", import_module("pyarrow.parquet"))
+        arrow: Any = import_module("pyarrow")
+        parquet: Any = import_module("pyarrow.parquet")
     except ImportError as error:
         raise ConfigError("writing Parquet needs pyarrow: pip install 'judgekit[parquet]'") from error
     columns = row_columns(rows)
