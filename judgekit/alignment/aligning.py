@@ -77,20 +77,7 @@ class AlignmentPlan(NamedTuple):
 
 @dataclass(frozen=True)
 class Aligning:
-    """An alignment that was prepared, before anything is asked.
-
-    Attributes:
-        scorer: The scorer with the old question.
-        run: The run that the labels belong to.
-        cases: The labeled recordings.
-        unused_labels: The number of labels that could not be used, by reason.
-        writer: The model that writes candidates.
-        design: How candidates are chosen and tested.
-        output: The file of the new prompt.
-        sources: The origins of the labels.
-        earlier: The alignments that the old question came from.
-        announce: Called with what will be asked, before it is.
-    """
+    """An alignment that was prepared, before anything is asked."""
 
     scorer: PromptScorer
     run: Run

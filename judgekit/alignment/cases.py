@@ -58,12 +58,6 @@ def read_cases(
 ) -> tuple[Sequence[Case], Mapping[str, int]]:
     """Return the labeled recordings of a run in their order, and the number of unusable labels by reason.
 
-    Args:
-        run: The run that the samples were drawn from, with the scorer's verdicts.
-        scorer: The scorer whose question people answered.
-        labels: Their answers.
-        earlier: The alignments that its question came from.
-
     Raises:
         ConfigError: The run stores no text, or lacks the scorer; or samples of a group have two roles.
         TraceError: The scorer does not know a label.

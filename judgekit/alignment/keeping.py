@@ -37,13 +37,7 @@ class TestedCandidate(NamedTuple):
     sources: Sequence[str]
 
     def keep_audit_record(self, store: RunStore, folder: Path, record: AlignmentRecord) -> AuditRecord | None:
-        """Return the audit record that the same alignment left before, or else store a run of the samples and audit it.
-
-        Args:
-            store: The file of runs.
-            folder: The folder of audit records.
-            record: The record of the alignment, which is in that folder.
-        """
+        """Return the audit record that the same alignment left before, or else store a run of the samples and audit it."""
         signature = ScorerRecord.of(self.new).signature
         for audit_record in read_audit_records(self.new.name, folder)[0]:
             if (

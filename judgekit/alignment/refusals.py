@@ -132,14 +132,7 @@ def words_as_written(text: str) -> frozenset[str]:
 
 
 def refusal(base: Prompt, candidate: Prompt, written: str, phrases: RecordedPhrases) -> str:
-    """Return why a candidate is not judged; empty if it may be.
-
-    Args:
-        base: The old question.
-        candidate: The new one.
-        written: What the writing model wrote of it.
-        phrases: The phrases of all labeled recordings.
-    """
+    """Return why a candidate is not judged; empty if it may be."""
     if change := changed_scale(base, candidate):
         return change
     if (added := len(candidate.instructions) - len(base.instructions)) > MOST_ADDED:

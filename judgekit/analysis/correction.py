@@ -77,11 +77,6 @@ def rogan_gladen(rows: Sequence[Row], population: Population, errors: JudgeError
     agent made the recordings, or if the samples visibly come from another population: see `transfer_obstacles`. That the judge errs
     equally often on both remains an assumption. In the interval, verdicts of one group count for as many as their
     spread says that they are worth.
-
-    Args:
-        rows: The scored rows of the run.
-        population: A description of these rows.
-        errors: The errors of the same judge on other samples.
     """
     from judgekit.stats.misclassification import rogan_gladen as estimated  # noqa: PLC0415
     from judgekit.stats.prediction_powered import MIN_LABELS  # noqa: PLC0415

@@ -99,13 +99,6 @@ def match_labels(
 ) -> MatchedLabels:
     """Match each label with its sample, by the sample's number in the run if the label has one, else by its id.
 
-    Args:
-        run: The run.
-        record: The scorer.
-        all_rows: All rows of the scorer in the run.
-        labels: Labels for the scorer.
-        excluded: Samples whose labels must not be used.
-
     Raises:
         ConfigError: A label is not on the scale, or one person gives a sample two labels.
     """

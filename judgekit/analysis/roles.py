@@ -19,11 +19,6 @@ def assign_roles(
     Roles on the sheet stand, also for other samples of the same group; `assigned_role` gives the others theirs. A
     recording that occurs twice has the first of its roles, and one that the question was aligned by before is read.
 
-    Args:
-        labeled: The labeled samples.
-        samples: The samples by number.
-        earlier: The alignments that the question came from.
-
     Raises:
         ConfigError: Samples of one group have different roles on the sheet.
     """

@@ -15,11 +15,6 @@ def selection_bias(matched: MatchedLabels, kind: ValueKind, usages: Mapping[int,
     """Return how the labeled samples differ from the others; empty if they do not.
 
     This is checked if nobody says how they were selected, and for random samples of which some got no label.
-
-    Args:
-        matched: The labels of one scorer.
-        kind: The kind of its values.
-        usages: The usage of each conversation of the run, by sample number.
     """
     is_doubtful = matched.selection == "unknown" or (matched.selection == "random" and matched.missing_reasons)
     if not is_doubtful or not matched.samples or not matched.unlabeled_rows:

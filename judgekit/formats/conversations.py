@@ -51,13 +51,7 @@ class _Source:
 
 
 def find_conversations(file: File, reader: Reader | None, columns: Columns) -> tuple[str, FileContent]:
-    """Return the format of a file, and what it contains.
-
-    Args:
-        file: The file.
-        reader: The reader of all its records; ``None`` to detect it.
-        columns: The new names of columns.
-    """
+    """Return the format of a file, which is detected unless there is a reader, and what the file contains."""
     is_detected = reader is None
     if file.container == "document":
         document = file.document()

@@ -100,9 +100,6 @@ class RecordReaders:
 
     A record is first offered to the reader of its file. But a fallback also recognizes records of other formats, so it
     only takes those with the fields of an earlier record that no other reader recognized.
-
-    Args:
-        reader: The reader of the file.
     """
 
     def __init__(self, reader: Reader) -> None:

@@ -38,13 +38,7 @@ class OutputColumns:
         return self.header[: self.blocks[0].start]
 
     def record(self, variables: Sequence[str], cells: Sequence[str], number: int) -> JsonObject:
-        """Return a row as a record.
-
-        Args:
-            variables: The names of the variables, which may be renamed.
-            cells: The cells of the row.
-            number: The number of the row, from 0.
-        """
+        """Return a row as a record."""
         last = self.blocks[-1].stop
         others: JsonObject = {name: cell for name, cell in zip(self.header[last:], cells[last:], strict=True) if cell}
         return {

@@ -61,15 +61,7 @@ def read(
 
 
 class Recordings:
-    """Files that are read together; see `read`.
-
-    Args:
-        path: As in `read`, like the next four.
-        format: See there.
-        references: See there.
-        columns: See there.
-        encoding: See there.
-        shard: The part of the samples that is made. The other records are only counted.
+    """Files that are read together; see `read`. With ``shard``, the samples of other shards are only counted.
 
     Attributes:
         formats: The format of each file that could be read so far.

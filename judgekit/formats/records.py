@@ -11,13 +11,7 @@ from judgekit.formats.tables import csv_rows, parquet_rows
 
 
 def records_in(file: File, columns: Columns, *, requires_columns: bool = True) -> Generator[FileRecord]:
-    """Yield the records of a file, with columns renamed and pages unpacked.
-
-    Args:
-        file: The file.
-        columns: The new names of columns.
-        requires_columns: Whether each of them must exist.
-    """
+    """Yield the records of a file, with columns renamed and pages unpacked."""
     records: Iterator[FileRecord]
     if file.container == "csv":
         records = csv_rows(file, columns)

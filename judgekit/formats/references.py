@@ -26,10 +26,6 @@ class ReferenceJoiner:
     trace's ``extra``, and one row may join many samples. So may the ``id`` of a task whose trials are named
     ``task#trial``. All rows have the same key. With ``id`` and ``input``, other columns go into the sample's fields.
 
-    Args:
-        path: The file of the rows, for messages.
-        rows: The rows. Those without lines are counted from 0.
-
     Raises:
         TraceError: A row cannot be read, has no key or another key than the first, or has an unknown or invalid field.
     """

@@ -31,10 +31,6 @@ def read_row_facts(row: JsonObject, warnings: list[TraceWarning]) -> JsonObject:
 
     A list of texts in ``reference`` becomes ``references``; ``expected_output`` is the reference, or the references,
     if the row has no other; numbers in place of texts become text, and so do objects with one text, with a warning.
-
-    Args:
-        row: The row.
-        warnings: The list that warnings are added to.
     """
     facts = {name: row[name] for name in References.__annotations__ if row.get(name) is not None}
     kept = {name: row[name] for name in VERBATIM_COLUMNS if row.get(name) is not None}

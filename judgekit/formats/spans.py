@@ -158,11 +158,7 @@ def read_spans(record: FieldTracker) -> list[Span]:
 
 
 def find_roots(parents: Mapping[_Id, _Id | None]) -> dict[_Id, _Id]:
-    """Return the outermost known ancestor of each id, which may be the id itself. One id of each cycle counts as that.
-
-    Args:
-        parents: The parent of each id, if it has one.
-    """
+    """Return the outermost known ancestor of each id, which may be the id itself. One id of each cycle counts as that."""
     roots: dict[_Id, _Id] = {}
     for identity in parents:
         path: dict[_Id, None] = {}

@@ -90,12 +90,7 @@ class ExportedScore(NamedTuple):
 
 
 def exported_scores(run: Run, samples: Iterable[Sample] | None) -> Iterator[ExportedScore]:
-    """Yield the scores of a run.
-
-    Args:
-        run: The run.
-        samples: The samples that were scored, whose spans and times are used; if not given, those that the run kept.
-    """
+    """Yield the scores of a run, with spans and times of these samples or else of those that the run kept."""
     kept = (sample for _, sample in run.conversations()) if samples is None else samples
     locations = _places(kept)
     signatures, repeated, recordings = (

@@ -48,13 +48,7 @@ class Listing:
 
     @classmethod
     def of(cls, run: Run, *, included: Collection[int] = (), left_out: Collection[int] = ()) -> "Listing":
-        """Return the listing of a run.
-
-        Args:
-            run: The run.
-            included: The numbers of samples to list before others.
-            left_out: The numbers of samples not to list.
-        """
+        """Return the listing of a run, with ``included`` samples before others, and without those ``left_out``."""
         count = 0
 
         def candidates() -> Iterator[tuple[float, int, ListedSample]]:

@@ -24,10 +24,7 @@ def merge_steps(steps: Sequence[SpanStep]) -> dict[str, object]:
     results come from the spans of tools.
 
     Repeated messages are left out, but those with a value that no other message has are kept among the variants. A
-    warning names model calls that may have been made but say the same as others.
-
-    Args:
-        steps: The steps of all spans, ordered by start time.
+    warning names model calls that may have been made but say the same as others. The steps are ordered by start time.
     """
     levels, variants = Levels(steps), Variants()
     models = [step for step in steps if step.kind == "model" and (step.input_messages or step.output_messages)]

@@ -27,10 +27,8 @@ class Level:
 class Levels:
     """The levels of all steps, and the agents that run there.
 
-    Some tracers attach all agents to the root. Such an agent belongs to the tool call that lasted as long as it ran.
-
-    Args:
-        steps: The steps, ordered by start time.
+    The steps are ordered by start time. Some tracers attach all agents to the root. Such an agent belongs to the tool call
+    that lasted as long as it ran.
     """
 
     def __init__(self, steps: Sequence[SpanStep]) -> None:

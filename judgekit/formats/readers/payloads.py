@@ -229,12 +229,6 @@ def read_function_steps(
 
     A function of the kind ``FUNCTION`` is a tool if a model called it by its name. Without model calls, any input and
     output of the whole is question and answer.
-
-    Args:
-        spans: The spans, ordered by start time.
-        whole: The outermost span.
-        kind: Returns the kind of a span, as for `read_steps`.
-        model: Reads a model call, as for `read_steps`.
     """
     called: set[str] = set()
 

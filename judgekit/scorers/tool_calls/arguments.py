@@ -183,12 +183,6 @@ def compare_arguments(
 
     If the expected call has ``compare_args``, only these are compared. Unreadable arguments agree with nothing.
 
-    Args:
-        rules: The rules, or a function that compares.
-        expected: The expected call, whose values may be value matchers, such as `near`.
-        actual: The actual call.
-        tools: The tool definitions for ``mode="schema"``.
-
     Raises:
         ValueError: A value matcher is malformed or stands for all arguments, a function did not return a number in
             [0, 1], or there is no tool definition.

@@ -12,13 +12,7 @@ from judgekit.traces.tree import Chronology
 
 
 class ConstraintResult(NamedTuple):
-    """The result of a check.
-
-    Attributes:
-        holds: Whether the constraint holds; ``None`` if undecided.
-        reason: The reason.
-        violations: The calls that violate the constraint; none if it is about all calls together.
-    """
+    """The result of a check: whether the constraint holds (``None`` if undecided), why, and calls that violate it."""
 
     holds: bool | None
     reason: str

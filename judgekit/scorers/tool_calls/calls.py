@@ -71,11 +71,6 @@ class Calls:
         names: The tools of the expected and of the actual calls.
         blocks: The number of each actual call's block, if there are sub-agents: the order of the calls in a block is
             unknown.
-
-    Args:
-        rules: The rules for arguments, ``args`` and ``tools``, and whether parallel calls have an order.
-        sample: The sample.
-        selection: Which calls are compared.
     """
 
     def __init__(self, rules: ToolMatch, sample: Sample, selection: Selection) -> None:

@@ -35,10 +35,6 @@ def schema_problems(call: ToolCall, tools: Sequence[ToolDefinition]) -> tuple[st
     Schemas are recorded data and may be hostile: patterns are matched in linear time, which rules out lookaround and
     backreferences, and validation is aborted after 100,000 keywords.
 
-    Args:
-        call: The call.
-        tools: The definitions of the tools.
-
     Raises:
         ValueError: No tool is defined, or the schema is unusable: it is invalid, has broken references, or takes too
             many steps.
