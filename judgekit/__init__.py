@@ -103,7 +103,7 @@ if TYPE_CHECKING:
     from judgekit.traces.sample import Sample as Sample
     from judgekit.traces.trace import Trace as Trace
 
-"""The public names of each module, apart from `SCORERS`."""
+__version__ = "0.2.0"
 
 _NAMES = {
     "alignment.align": "aalign align",
