@@ -4,6 +4,7 @@ import gzip
 import json
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import NormalDist
 
@@ -20,8 +21,10 @@ from judgekit.alignment.verdict import (
     refusal_reason,
 )
 from judgekit.runs.intervals import Estimate
-from judgekit.stats.agreement import AgreementTables, cohen_kappa, table_kappa
+from judgekit.stats.agreement import AgreementTables, table_kappa
+from judgekit.stats.improvement import max_t
 
+ACCURACY = 0.8
 RHO = 0.6  # the latent correlation of the errors of prompts of one model
 ALIGNMENTS = 1000
 REFLECT, VALIDATION, TEST = 20, 25, 55
@@ -114,6 +117,12 @@ def test_too_few_or_too_similar_labels_are_refused() -> None:
 # How often verdicts are wrong, and how often they find a real gain.
 
 
+@pytest.fixture
+def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tenth of the signs of a verdict, whose p is as valid."""
+    monkeypatch.setattr("judgekit.alignment.verdict.max_t", partial(max_t, draws=999))
+
+
 def draw(dice: np.random.Generator, human: NDArray[np.float64], accuracies: NDArray[np.float64]) -> JudgedSamples:
     """Judges with these accuracies, the first of which is the old question; their errors are correlated."""
     shared, own = dice.standard_normal(len(human)), dice.standard_normal((len(accuracies), len(human)))
@@ -128,6 +137,7 @@ def holdout(samples: JudgedSamples) -> tuple[int, AlignmentVerdict]:
     return chosen, holdout_verdict(samples.only(~in_validation), chosen)
 
 
+@pytest.mark.usefixtures("_few_draws")
 @pytest.mark.parametrize(("mean_gain", "design", "power"), [(0.04, holdout, 0.33), (0.08, holdout, 0.63), (0.04, max_t_verdict, 0.49), (0.08, max_t_verdict, 0.81)])  # fmt: skip
 def test_power_with_100_labels(
     mean_gain: float, design: Callable[[JudgedSamples], tuple[int, AlignmentVerdict]], power: float
@@ -135,8 +145,8 @@ def test_power_with_100_labels(
     dice, shown = np.random.default_rng(0), 0
     for _ in range(ALIGNMENTS):
         human = (dice.random(VALIDATION + TEST) < 0.5).astype(float)
-        gains = np.clip(0.8 + mean_gain + 0.04 * dice.standard_normal(8), 0, 0.99)
-        shown += design(draw(dice, human, np.array([0.8, *gains])))[1].outcome == "shown"
+        gains = np.clip(ACCURACY + mean_gain + 0.04 * dice.standard_normal(8), 0, 0.99)
+        shown += design(draw(dice, human, np.array([ACCURACY, *gains])))[1].outcome == "shown"
     assert shown / ALIGNMENTS == pytest.approx(power, abs=0.05)
 
 
@@ -148,42 +158,42 @@ def human(shared_data: Path) -> NDArray[np.float64]:
     return np.array([float(verdict) for verdict in known if verdict is not None])
 
 
-def draw_labels(dice: np.random.Generator, everyone: JudgedSamples) -> JudgedSamples:
-    """Samples drawn at random to be labeled, without those that the writer reads."""
-    drawn = np.zeros(len(everyone.human_values), bool)
-    drawn[dice.permutation(len(drawn))[: VALIDATION + TEST]] = True
-    return everyone.only(drawn)
+def draw_labels(dice: np.random.Generator, human: NDArray[np.float64]) -> JudgedSamples:
+    """Samples drawn at random to be labeled, without those that the writer reads, and judged by equal prompts."""
+    return draw(dice, dice.choice(human, VALIDATION + TEST, replace=False), np.full(9, ACCURACY))
 
 
+@pytest.mark.usefixtures("_few_draws")
 @pytest.mark.parametrize("design", [holdout, max_t_verdict])
 def test_equal_candidates_are_seldom_shown_on_human_labels(
     human: NDArray[np.float64], design: Callable[[JudgedSamples], tuple[int, AlignmentVerdict]]
 ) -> None:
     dice, found = np.random.default_rng(0), Counter[str]()
     for _ in range(ALIGNMENTS):
-        everyone = draw(dice, human, np.full(9, 0.8))
-        found[design(draw_labels(dice, everyone))[1].outcome] += 1
+        found[design(draw_labels(dice, human))[1].outcome] += 1
     assert found["shown"] <= 0.064 * ALIGNMENTS  # 5 % and two standard errors
     assert found["worse"] <= 0.064 * ALIGNMENTS
 
 
 def test_intervals_of_audit_records_cover_what_everybody_would_say(human: NDArray[np.float64]) -> None:
     dice, covered = np.random.default_rng(1), Counter[str]()
+    passed = human.mean()
+    passed_by_judge = passed * ACCURACY + (1 - passed) * (1 - ACCURACY)
+    by_chance = passed * passed_by_judge + (1 - passed) * (1 - passed_by_judge)
+    truths = {"agreement": ACCURACY, "kappa": (ACCURACY - by_chance) / (1 - by_chance)}
     for _ in range(ALIGNMENTS):
-        everyone = draw(dice, human, np.full(9, 0.8))
-        samples = draw_labels(dice, everyone)
+        samples = draw_labels(dice, human)
         in_validation = np.arange(VALIDATION + TEST) < VALIDATION
         chosen = choose(samples.only(in_validation))
         tested = samples.only(~in_validation)
-        verdicts = [abs(one.human_values - one.candidates[chosen]) for one in (tested, everyone)]
-        tables = AgreementTables.of(tested.human_values, verdicts[0], values=(0.0, 1.0))
+        verdicts = abs(tested.human_values - tested.candidates[chosen])
+        tables = AgreementTables.of(tested.human_values, verdicts, values=(0.0, 1.0), draws=500)
         figures = {
-            "agreement": (Estimate.mean([*(1 - tested.candidates[chosen])]), 1 - everyone.candidates[chosen].mean()),
-            "kappa": (Estimate.of(*tables.figure(table_kappa)), cohen_kappa(human, verdicts[1])),
+            "agreement": Estimate.mean([*(1 - tested.candidates[chosen])]),
+            "kappa": Estimate.of(*tables.figure(table_kappa)),
         }
-        for name, (figure, truth) in figures.items():
+        for name, figure in figures.items():
             assert figure.low is not None
             assert figure.high is not None
-            assert truth is not None
-            covered[name] += figure.low <= truth <= figure.high
+            covered[name] += figure.low <= truths[name] <= figure.high
     assert min(covered.values()) >= 0.93 * ALIGNMENTS, covered

@@ -159,20 +159,27 @@ class Judging:
     """
 
     def __init__(self) -> None:
-        self.asked: Counter[str] = Counter()
-        self.seconds = 0.003
-        self.reason = "the call was made"
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()
         self._connections: set[asyncio.Task] = set()
         self._writers: set[asyncio.StreamWriter] = set()
         self.port = 0
+        self.live()
+        self.url = f"http://127.0.0.1:{self.port}/v1"
+        self.begin()
+
+    def begin(self) -> None:
+        """Starts as if nobody had asked it before, and answers as it is written here."""
+        self.asked: Counter[str] = Counter()
+        self.seconds = 0.003
+        self.reason = "the call was made"
         self.dies_at: int | None = None
         """The request at which it dies, without an answer to any that it has."""
         self.died = threading.Event()
-        self.live()
-        self.url = f"http://127.0.0.1:{self.port}/v1"
+        self.__dict__.pop("answer", None)
+        if self._is_dead:
+            self.live()
 
     def live(self) -> None:
         """Listens, also once more after it died."""
@@ -182,9 +189,9 @@ class Judging:
 
     def _die(self) -> None:
         self._is_dead = True
-        self._loop.call_soon(
-            self._server.close
-        )  # once what it has accepted is served: asyncio would forget it, unclosed
+        for listener in self._server.sockets:
+            self._loop.remove_reader(listener)  # accept no more, then serve what is accepted, then close:
+        self._loop.call_soon(self._server.close)  # asyncio forgets, unclosed, what was accepted and is served too late
         for writer in self._writers:
             writer.transport.abort()
         self.died.set()
@@ -221,8 +228,12 @@ class Judging:
                 await writer.drain()
         writer.close()
 
-    def stop(self) -> None:
+    def hang_up(self) -> None:
+        """Ends all connections."""
         self._run(self._hang_up())
+
+    def stop(self) -> None:
+        self._run(self._close())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -230,24 +241,36 @@ class Judging:
     def _run(self, work):
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
-    async def _hang_up(self) -> None:
+    async def _close(self) -> None:
         self._server.close()
+
+    async def _hang_up(self) -> None:
         for writer in self._writers:
             writer.transport.abort()
         for task in self._connections:
             task.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
+        self._connections.clear()
+        self._writers.clear()
+
+
+@pytest.fixture(scope="module")
+def _judge_server() -> Iterator[Judging]:
+    serving = Judging()
+    yield serving
+    serving.stop()
 
 
 @pytest.fixture
-def judging() -> Iterator[Judging]:
-    """A judge that is the default of ``judgekit.toml``."""
-    serving = Judging()
+def judging(_judge_server) -> Iterator[Judging]:
+    """A judge that is the default of ``judgekit.toml``, at one address for all tests of a module."""
+    serving = _judge_server
+    serving.begin()
     Path("judgekit.toml").write_text(
         f'[judges.default]\nmodel = "openai/test"\nbase_url = "{serving.url}"\nconcurrency = 16\n'
     )
     yield serving
-    serving.stop()
+    serving.hang_up()
 
 
 def _calling(number: int, expected: str = "tool_0") -> Sample:

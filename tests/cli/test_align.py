@@ -2,7 +2,9 @@
 
 import json
 import random
+import shutil
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,7 @@ WORDS = [
     *("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "haven", "inlet", "jetty", "knoll", "lagoon"),
     *("marsh", "north", "ocean", "prairie"),
 ]
-COUNT = 100
+COUNT = 60
 RECEIPTS = Path(".judgekit/audits")
 ALIGN = ("align", "prompt:tone", "--labels", "labels.csv")
 GOOD, EMPTY = "Call it lacking if the agent shouts.", "Weigh all that the agent says with care."
@@ -52,73 +54,107 @@ class Script:
 
     def __init__(self) -> None:
         self.rules = [EMPTY]
-        self.question = ""
+        self.questions = [""]
         self.read: list[str] = []
 
     def answer(self, content: str) -> dict:
         if content.startswith("A judge answers this question"):
             self.read.append(content)
             if "Rewrite the question" in content:
-                return {"reason": "r", "cases": [1], "question": self.question or "{{ other }}"}
+                question = self.questions[len(self.read) % len(self.questions)]
+                return {"reason": "r", "cases": [1], "question": question or "{{ other }}"}
             rule = self.rules[len(self.read) % len(self.rules)]
             return {"reason": "r", "guidelines": [{"rule": rule, "cases": [1, 2]}]}
         is_lacking = "!" in content and "shouts" in content
         return {"reason": "r", "evidence": [], "verdict": "lacking" if is_lacking else "fitting"}
 
 
+@pytest.fixture(scope="module")
+def once(tmp_path_factory) -> Callable[[Callable[[], None]], None]:
+    """Does something once for all tests of this module: others get a copy of the files that it left."""
+    folders = tmp_path_factory.mktemp("once")
+
+    def do(work: Callable[[], None]) -> None:
+        folder = folders / work.__name__
+        if folder.exists():
+            shutil.copytree(folder, ".", dirs_exist_ok=True)
+        else:
+            work()
+            shutil.copytree(".", folder)
+
+    return do
+
+
 @pytest.fixture
-def script(judging, cli) -> Script:
+def script(judging, cli, once) -> Script:
     """A run of the old question with labels for it, and the script that judge and writer follow from then on."""
-    found = Script()
-    judging.answer = found.answer
-    Path("conversations.jsonl").write_text("".join(f"{one.model_dump_json()}\n" for one in recordings()))
-    write_labels()
-    assert cli("run", "conversations.jsonl", "--scorer", "prompt:tone").code == 0
+    followed = Script()
+    judging.answer = followed.answer
+
+    def run() -> None:
+        Path("conversations.jsonl").write_text("".join(f"{one.model_dump_json()}\n" for one in recordings()))
+        write_labels()
+        assert cli("run", "conversations.jsonl", "--scorer", "prompt:tone").code == 0
+
+    once(run)
     judging.asked.clear()
-    return found
+    return followed
+
+
+@pytest.fixture
+def aligned(script, cli, judging, once) -> Script:
+    """An alignment by a rule that improves, after which nothing has been sent."""
+    script.rules = [GOOD]
+
+    def align() -> None:
+        assert cli(*ALIGN).code == 0
+
+    once(align)
+    judging.asked.clear()
+    return script
+
+
+@pytest.fixture
+def aligned_run(aligned, cli, judging, once) -> int:
+    """The number of a run of the question that the alignment wrote."""
+
+    def run_aligned() -> None:
+        assert cli("run", "conversations.jsonl", "--scorer", "prompt:tone_aligned.md").code == 0
+
+    once(run_aligned)
+    judging.asked.clear()
+    return Run.stored().number
 
 
 def test_a_rule_that_improves_is_shown_and_written_with_an_audit_record_of_the_test_labels(script, cli):
     script.rules = [GOOD]
     ended = cli(*ALIGN)
     assert ended.code == 0, ended.err
+    assert len(script.read) == 6
     roles = [assigned_role(one) for one in recordings()]
-    assert (
-        f"train {roles.count('train')}, validation {roles.count('validation')}, test {roles.count('test')}" in ended.out
-    )
-    assert f"alignment of tone: shown. On {roles.count('test')} held-out labels" in ended.out
+    for one, role in zip(recordings(), roles, strict=True):
+        assert role == "train" or not any(one.trace.messages[-1].text in content for content in script.read)
+    train, validation, test = (roles.count(role) for role in ("train", "validation", "test"))
+    assert f"train {train}, validation {validation}, test {test}" in ended.out
+    assert f"alignment of tone: shown. On {test} held-out labels" in ended.out
     assert "+- Call it lacking if the agent shouts.{#- Shown by: s" in ended.out
-    assert "at most 6 requests to write candidates, and 248 to the judge, for unknown cost" in ended.err
-    assert "6 requests to openai/test, which reads 20 labeled samples" in ended.err
-    assert "judging 3 candidates on 24 labeled samples" in ended.err  # guidelines, examples, and both
+    judged = 8 * validation + test
+    assert f"at most 6 requests to write candidates, and {judged} to the judge, for unknown cost" in ended.err
+    assert f"6 requests to openai/test, which reads {train} labeled samples" in ended.err
+    assert f"judging 3 candidates on {validation} labeled samples" in ended.err  # guidelines, examples, and both
     (alignment,) = read_alignments(RECEIPTS)
     (path,) = RECEIPTS.glob("tone_aligned-*.json")
     audit_record = AuditRecord.model_validate_json(path.read_bytes())
     assert audit_record.alignment == alignment
-    assert audit_record.sample_count == roles.count("test")
+    assert audit_record.sample_count == test
     assert audit_record.agreement["agreement"].value == 1.0
     assert (alignment.outcome, alignment.look, alignment.parent) == ("shown", 1, None)
-    assert [len(alignment.train), len(alignment.validation), len(alignment.test)] == [
-        roles.count("train"),
-        roles.count("validation"),
-        roles.count("test"),
-    ]
+    assert [len(alignment.train), len(alignment.validation), len(alignment.test)] == [train, validation, test]
 
 
-def test_the_writer_reads_no_recording_that_chooses_or_tests(script, cli):
-    cli(*ALIGN)
-    assert len(script.read) == 6
-    for one in recordings():
-        is_read = any(one.trace.messages[-1].text in content for content in script.read)
-        assert not is_read or assigned_role(one) == "train"
-
-
-def test_the_new_prompt_is_the_judge_that_was_tested(script, cli, judging):
-    script.rules = [GOOD]
-    cli(*ALIGN)
+def test_the_new_prompt_is_the_judge_that_was_tested(aligned, cli, judging):
     assert "shouts.{#- Shown by: s" in Path("tone_aligned.md").read_text()
     assert load_prompt("tone_aligned.md").alignment == read_alignments(RECEIPTS)[0].id
-    judging.asked.clear()
     ended = cli(
         "run", "conversations.jsonl", "--scorer", "prompt:tone_aligned.md", "--gate", "tone_aligned.corrected >= 0.4"
     )
@@ -132,7 +168,7 @@ def test_a_rule_that_changes_nothing_is_not_shown(script, cli):
     ended = cli(*ALIGN)
     assert ended.code == 1
     assert "alignment of tone: not shown" in ended.out
-    assert "(0 fixed, 0 regressed, p .50); a gain below 11 points would seldom have shown" in ended.out
+    assert "(0 fixed, 0 regressed, p .50); a gain below 17 points would seldom have shown" in ended.out
 
 
 def test_a_rule_that_copies_a_recording_is_refused_before_it_is_judged(script, cli, judging):
@@ -153,14 +189,18 @@ def test_a_rule_that_changes_the_scale_is_refused(script, cli):
     assert "refused: its placeholders changed: none missing, ['other'] new" in out
 
 
-@pytest.mark.parametrize(("old", "new", "told"), [('"lacking"', '"bad"', "it quotes 'bad', which is no label"), ("evidence:", "proof:", "it no longer asks for evidence"), ("lacking", "wanting", "it no longer names the label 'lacking'")])  # fmt: skip
-def test_a_rewritten_question_must_keep_its_labels_and_fields(script, cli, old, new, told):
-    script.question = load_prompt("tone").question.replace(old, new)
-    assert f"refused: {told}" in " ".join(cli(*ALIGN).out.split())
+def test_a_rewritten_question_must_keep_its_labels_and_fields(script, cli):
+    changes = {
+        ('"lacking"', '"bad"'): "it quotes 'bad', which is no label",
+        ("evidence:", "proof:"): "it no longer asks for evidence",
+    }
+    script.questions = [load_prompt("tone").question.replace(*change) for change in changes]
+    out = " ".join(cli(*ALIGN).out.split())
+    assert [reason for reason in changes.values() if f"refused: {reason}" not in out] == []
 
 
 def test_a_rewritten_question_may_be_chosen(script, cli):
-    script.question = load_prompt("tone").question.replace("Short or dry is not lacking.", "Short or dry is not lacking. An agent that shouts is.")  # fmt: skip
+    script.questions = [load_prompt("tone").question.replace("Short or dry is not lacking.", "Short or dry is not lacking. An agent that shouts is.")]  # fmt: skip
     ended = cli(*ALIGN)
     assert ended.code == 0
     assert "+Short or dry is not lacking. An agent that shouts is." in ended.out
@@ -175,14 +215,10 @@ def test_max_t_gives_a_verdict_but_no_audit_record(script, cli):
     assert not list(RECEIPTS.glob("tone_aligned-*.json"))
 
 
-def test_the_same_command_again_sends_nothing_and_is_the_same_look(script, cli, judging):
-    first = cli(*ALIGN)
-    sent = judging.asked.total()
+def test_the_same_command_again_sends_nothing_and_is_the_same_look(aligned, cli, judging):
     again = cli(*ALIGN)
-    assert judging.asked.total() == sent > 0
-    assert [line for line in again.out.splitlines() if "alignment of tone" in line] == [
-        line for line in first.out.splitlines() if "alignment of tone" in line
-    ]
+    assert judging.asked.total() == 0
+    assert "alignment of tone: shown. On " in again.out
     assert [one.look for one in read_alignments(RECEIPTS)] == [1]
     assert Run.stored().number == 2  # the test is not kept once more
     assert len(list(RECEIPTS.glob("tone_aligned-*.json"))) == 1
@@ -221,7 +257,7 @@ def test_roles_on_the_sheet_stand(script, cli):
     roles = ["role", *(("train", "validation", "test", "test")[number % 4] for number in range(COUNT))]
     Path("labels.csv").write_text("\n".join(f"{row},{role}" for row, role in zip(rows, roles, strict=True)))
     assert read_labels("labels.csv")[1].role == "validation"
-    assert "train 25, validation 25, test 50" in cli(*ALIGN).out
+    assert "train 15, validation 15, test 30" in cli(*ALIGN).out
 
 
 def test_a_file_that_no_alignment_wrote_is_not_overwritten(script, cli, judging):
@@ -282,16 +318,8 @@ def test_an_interrupted_alignment_says_how_it_continues(script, judging, started
 # Audits afterwards.
 
 
-def scored_by_the_new_judge(cli, script, name: str = "conversations.jsonl") -> int:
-    script.rules = [GOOD]
-    assert cli(*ALIGN).code == 0
-    assert cli("run", name, "--scorer", "prompt:tone_aligned.md").code == 0
-    return Run.stored().number
-
-
-def test_an_audit_leaves_out_labels_that_were_read_or_that_chose(script, cli):
-    number = scored_by_the_new_judge(cli, script)
-    ended = cli("audit", number, "--labels", "labels.csv", "-o", "audit.json")
+def test_an_audit_leaves_out_labels_that_were_read_or_that_chose(aligned_run, cli):
+    ended = cli("audit", aligned_run, "--labels", "labels.csv", "-o", "audit.json")
     roles = [assigned_role(one) for one in recordings()]
     (found,) = json.loads(Path("audit.json").read_text())["scorers"]
     assert found["sample_count"] == roles.count("test")
@@ -299,32 +327,29 @@ def test_an_audit_leaves_out_labels_that_were_read_or_that_chose(script, cli):
     assert "read, or used to choose, when the judge was aligned" in " ".join(ended.out.split())
 
 
-def test_an_audit_finds_them_in_another_file_under_other_ids(script, cli):
+def test_an_audit_finds_them_in_another_file_under_other_ids(aligned, cli):
     renamed = [one.model_copy(update={"id": f"new {one.id}", "metadata": {"seen": "later"}}) for one in recordings()]
     Path("later.jsonl").write_text("".join(f"{one.model_dump_json()}\n" for one in renamed))
-    number = scored_by_the_new_judge(cli, script, "later.jsonl")
+    assert cli("run", "later.jsonl", "--scorer", "prompt:tone_aligned.md").code == 0
+    number = Run.stored().number
     write_labels("later.csv", renamed, "tone_aligned")
     cli("audit", number, "--labels", "later.csv", "-o", "audit.json")
     (found,) = json.loads(Path("audit.json").read_text())["scorers"]
     assert found["sample_count"] == [assigned_role(one) for one in recordings()].count("test")
 
 
-def test_an_audit_without_the_record_of_the_alignment_uses_no_label(script, cli):
-    number = scored_by_the_new_judge(cli, script)
+def test_an_audit_without_the_record_of_the_alignment_uses_no_label(aligned_run, cli):
     for path in RECEIPTS.glob("*.json"):
         path.unlink()
     write_labels(name="tone_aligned")
-    cli("audit", number, "--labels", "labels.csv", "-o", "audit.json")
+    cli("audit", aligned_run, "--labels", "labels.csv", "-o", "audit.json")
     (found,) = json.loads(Path("audit.json").read_text())["scorers"]
     assert found["sample_count"] == 0
     assert "which is not recorded here" in next(iter(found["unused_labels"]))
     assert not list(RECEIPTS.glob("tone_aligned-*.json"))
 
 
-def test_an_aligned_judge_that_is_aligned_again_is_not_tested_by_what_chose_it(script, cli):
-    script.rules = [GOOD]
-    cli(*ALIGN)
-    cli("run", "conversations.jsonl", "--scorer", "prompt:tone_aligned.md")
+def test_an_aligned_judge_that_is_aligned_again_is_not_tested_by_what_chose_it(aligned_run, cli):
     ended = cli("align", "prompt:tone_aligned.md", "--labels", "labels.csv", "-o", "second.md")
     roles = [assigned_role(one) for one in recordings()]
     assert ended.code == 1
@@ -337,9 +362,7 @@ def test_an_aligned_judge_that_is_aligned_again_is_not_tested_by_what_chose_it(s
 # Several prompts on one set of labels.
 
 
-def test_prompts_are_compared_without_the_labels_that_one_of_them_was_aligned_by(script, cli):
-    script.rules = [GOOD]
-    cli(*ALIGN)
+def test_prompts_are_compared_without_the_labels_that_one_of_them_was_aligned_by(aligned, cli):
     prompts = ("--scorer", "prompt:tone", "--scorer", "prompt:tone_aligned.md")
     ended = cli("compare-judges", "conversations.jsonl", *prompts, "--labels", "labels.csv", "--show", 0)
     assert ended.code == 0, ended.err
@@ -348,10 +371,15 @@ def test_prompts_are_compared_without_the_labels_that_one_of_them_was_aligned_by
     assert f"{COUNT - tested} labels left out: read, or used to choose" in " ".join(ended.out.split())
 
 
-@pytest.mark.parametrize(("options", "told"), [(("--judge", "default", "--judge", "openai/b"), "found 2 judges"), (("--scorer", "prompt:answer_correctness"), "tone and answer_correctness have different scales"), (("--scorer", "tool_call_f1"), "tool_call_f1 asks no judge")])  # fmt: skip
-def test_prompts_that_cannot_be_compared_are_refused(script, cli, judging, options, told):
+def test_prompts_that_cannot_be_compared_are_refused(script, cli, judging):
     Path("other.md").write_text(prompt_file_text(load_prompt("tone")))
-    ended = cli("compare-judges", "conversations.jsonl", "--scorer", "prompt:tone", "--scorer", "prompt:other.md", *options)  # fmt: skip
-    assert ended.code == 2
-    assert told in ended.err
+    prompts = ("--scorer", "prompt:tone", "--scorer", "prompt:other.md")
+    for options, message in (
+        (("--judge", "default", "--judge", "openai/b"), "found 2 judges"),
+        (("--scorer", "prompt:answer_correctness"), "tone and answer_correctness have different scales"),
+        (("--scorer", "tool_call_f1"), "tool_call_f1 asks no judge"),
+    ):
+        ended = cli("compare-judges", "conversations.jsonl", *prompts, *options)
+        assert ended.code == 2
+        assert message in ended.err
     assert judging.asked.total() == 0

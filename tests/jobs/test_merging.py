@@ -6,7 +6,6 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from itertools import product
 from pathlib import Path
 
 import pytest
@@ -132,7 +131,8 @@ def numbers(run: Run) -> dict[str, object]:
 def assert_equal(one: Run, other: Run) -> None:
     assert list(one) == list(other)
     assert numbers(one) == numbers(other)
-    assert [one.summary[name].bootstrap() for name in ("tool_call_f1",)] == [other.summary["tool_call_f1"].bootstrap()]
+    mean, other_mean = one.summary["tool_call_f1"], other.summary["tool_call_f1"]
+    assert (mean.values, mean.groups) == (other_mean.values, other_mean.groups)  # in order, as a bootstrap draws them
     assert {
         name: {value: str(part) for value, part in values.items()} for name, values in one.summary.slices.items()
     } == {name: {value: str(part) for value, part in values.items()} for name, values in other.summary.slices.items()}
@@ -145,9 +145,10 @@ def assert_equal(one: Run, other: Run) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize(("kind", "count"), [*product(FILES, (2, 3)), ("own", 1), ("a folder", 16), ("own", 70)])
+@pytest.mark.parametrize(("kind", "count"), [*((kind, 3) for kind in FILES), ("own", 1), ("a folder", 5), ("few", 7)])
 def test_a_run_in_shards_is_the_run_of_one_process(kind, count):
-    path = FILES[kind]()
+    """One shard, three, more than the folder has files, and more than there are samples."""
+    path = own(count=6) if kind == "few" else FILES[kind]()
     merged = merge_runs(in_shards(path, count), store="merged.sqlite")
     assert_equal(merged, run(path, SCORERS, store="whole.sqlite"))
     assert merged.record.id == "x"
