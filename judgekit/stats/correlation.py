@@ -27,6 +27,8 @@ def rank_correlation(a: ArrayLike, b: ArrayLike) -> float | None:
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the ranks minus their mean."""
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks = np.cumsum(counts) - (counts - 1) / 2
-    return np.asarray(ranks[places] - (len(values) + 1) / 2, np.float64)
+    order = values.argsort()
+    ordered = values[order]
+    ranks = np.empty(len(values))
+    ranks[order] = (ordered.searchsorted(ordered) + ordered.searchsorted(ordered, "right") - len(values)) / 2
+    return ranks

@@ -135,7 +135,8 @@ def labels(scorer: str, values, path: str, annotators: str = "ann", selection: s
     return path
 
 
-def test_a_run_shows_no_term_without_its_meaning(screen):
+def test_a_run_shows_no_term_without_its_meaning(screen, monkeypatch):
+    monkeypatch.setattr("judgekit.runs.intervals._BOOTSTRAP_DRAWS", 50)
     kept()
     plain, redrawn = screen("runs", "last"), screen("runs", "last", "--bootstrap")
     for text in (plain, redrawn):
