@@ -2,17 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from judgekit.analysis.measures import VerdictPairs
 from judgekit.runs.intervals import Estimate
 from judgekit.runs.rows import Row
+from judgekit.stats.correlation import rank_correlation
 
 
 def length_bias(pairs: VerdictPairs, lengths: Mapping[int, float]) -> Estimate | None:
     """Return the rank correlation of the judge's error with the length of its input: above 0, it favors long ones."""
-    import numpy as np  # noqa: PLC0415 - it takes a while
-
-    from judgekit.stats.correlation import rank_correlation  # noqa: PLC0415
-
     pairs = pairs.subset(pairs.applicable)
     if not pairs.samples or any(sample.row.index not in lengths for sample in pairs.samples):
         return None

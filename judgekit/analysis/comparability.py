@@ -1,20 +1,17 @@
 """Warnings about runs whose difference may have another cause than it seems, and refusals to compare them."""
 
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING
 
+from judgekit.analysis.sample_pairs import Numbers, SamplePairs
 from judgekit.errors import ConfigError, count_text, join_limited
 from judgekit.runs.answers import AnswerCounts, ReportedNames, format_shares, quote_name, reported_names
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord, identity_differences
 
-if TYPE_CHECKING:
-    from judgekit.analysis.sample_pairs import Numbers, SamplePairs
-
 _NAMED = 3
 
 
-def comparison_warnings(a: Run, b: Run, scorers: Collection[str], pairs: "SamplePairs") -> Iterator[str]:
+def comparison_warnings(a: Run, b: Run, scorers: Collection[str], pairs: SamplePairs) -> Iterator[str]:
     """Yield what to know before trusting a comparison of these runs by these scorers."""
     yield from _run_warnings(a, b)
     for name, damaged in pairs.damaged_scores.items():
@@ -27,7 +24,7 @@ def comparison_warnings(a: Run, b: Run, scorers: Collection[str], pairs: "Sample
     yield from _pairing_warnings(pairs)
 
 
-def check_references(a: Run, b: Run, pairs: "SamplePairs") -> None:
+def check_references(a: Run, b: Run, pairs: SamplePairs) -> None:
     """Check that the references and the task of each pair are the same in both runs."""
     if len(pairs.changed.references):
         raise ConfigError(
@@ -110,7 +107,7 @@ def _input_warnings(a: Run, b: Run) -> Iterator[str]:
         yield f"the recordings differ, as expected after a change to the agent: {', '.join(read)}"
 
 
-def _pair_count_warnings(pairs: "SamplePairs") -> Iterator[str]:
+def _pair_count_warnings(pairs: SamplePairs) -> Iterator[str]:
     if 2 * len(pairs) < max(pairs.samples_a, pairs.samples_b):
         yield (
             f"only {len(pairs):,} of {pairs.samples_a:,} samples of A and {len(pairs):,} of {pairs.samples_b:,} of B are "
@@ -118,7 +115,7 @@ def _pair_count_warnings(pairs: "SamplePairs") -> Iterator[str]:
         )
 
 
-def _change_warnings(a: Run, pairs: "SamplePairs") -> Iterator[str]:
+def _change_warnings(a: Run, pairs: SamplePairs) -> Iterator[str]:
     changed = pairs.changed
     if len(changed.references):
         yield f"references or tasks differ in {_counted(a, pairs, changed.references)}, so the difference may come from them"
@@ -139,7 +136,7 @@ def _change_warnings(a: Run, pairs: "SamplePairs") -> Iterator[str]:
         )
 
 
-def _counted(a: Run, pairs: "SamplePairs", numbers: "Numbers") -> str:
+def _counted(a: Run, pairs: SamplePairs, numbers: Numbers) -> str:
     """Return the number of these pairs, with some of their ids."""
     shown = numbers[:_NAMED].tolist()
     ids = {row.index: row.sample_id for row in a.rows(numbers=shown)}
@@ -148,7 +145,7 @@ def _counted(a: Run, pairs: "SamplePairs", numbers: "Numbers") -> str:
     return f"{len(numbers):,} of {len(pairs):,} pairs ({examples}{more})"
 
 
-def _pairing_warnings(pairs: "SamplePairs") -> Iterator[str]:
+def _pairing_warnings(pairs: SamplePairs) -> Iterator[str]:
     if pairs.group_changes:
         yield f"pairs with different groups in A and B, for which the group in A counts: {pairs.group_changes:,}"
     if pairs.domain_changes:

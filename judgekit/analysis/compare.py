@@ -5,24 +5,24 @@ import io
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pydantic import JsonValue
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from judgekit.analysis.comparability import check_references, comparison_warnings
+from judgekit.analysis.corrected_difference import correct_difference
 from judgekit.analysis.difference import Difference, PairedNumbers, compare_scorer
 from judgekit.analysis.difference_gates import DIFFERENCE_FIELDS, difference_gate_result
 from judgekit.analysis.gates import Gate, GateResults
 from judgekit.analysis.labels import HumanLabel, labels_by_scorer
+from judgekit.analysis.sample_pairs import SamplePairs, UnpairedSamples
 from judgekit.errors import ConfigError, join_limited
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
+from judgekit.stats.comparison import holm
 from judgekit.terminal import printable, text_table
-
-if TYPE_CHECKING:
-    from judgekit.analysis.sample_pairs import UnpairedSamples
 
 _COLUMNS = ("scorer", "verdict", "A", "B", "B - A", "95 % interval", "p (Holm)")
 _WIDTH = 140
@@ -57,8 +57,8 @@ class Comparison:
     gates: GateResults
     pairs: int
     paired: PairedNumbers = field(repr=False)
-    unpaired_a: "UnpairedSamples"
-    unpaired_b: "UnpairedSamples"
+    unpaired_a: UnpairedSamples
+    unpaired_b: UnpairedSamples
     warnings: tuple[str, ...]
     _worse: Mapping[str, PairedNumbers] = field(repr=False)
     _better: Mapping[str, PairedNumbers] = field(repr=False)
@@ -195,9 +195,6 @@ def compare(
             does not exist, references or tasks differ, or a label names no run or another scorer.
         TraceError: A scorer does not know a label.
     """
-    from judgekit.analysis.sample_pairs import SamplePairs  # noqa: PLC0415 - it loads numpy, as the next import does
-    from judgekit.stats.comparison import holm  # noqa: PLC0415
-
     names = [record.name for record in a.scorers if record.name in {other.name for other in b.scorers}]
     if not names:
         scorers = (
@@ -219,8 +216,6 @@ def compare(
     adjusted = holm([difference.p for difference, _, _ in compared.values()])
     differences = {name: replace(compared[name][0], p_holm=p) for name, p in zip(names, adjusted, strict=True)}
     for name, those in labeled.items():
-        from judgekit.analysis.corrected_difference import correct_difference  # noqa: PLC0415
-
         correction = correct_difference(a, b, name, pairs.scored(name), those)
         differences[name] = replace(differences[name], correction=correction)
     samples = max(pairs.samples_a, pairs.samples_b)
@@ -249,7 +244,7 @@ def _rows_by_number(run: Run, scorer: str, numbers: AbstractSet[int]) -> dict[in
     return {row.index: row for row in run.rows(scorer=scorer, numbers=numbers)}
 
 
-def _run_json(run: Run, unpaired: "UnpairedSamples") -> JsonValue:
+def _run_json(run: Run, unpaired: UnpairedSamples) -> JsonValue:
     return {
         "run": run.number,
         "started_at": run.started_at.isoformat(),
@@ -272,7 +267,7 @@ def _escaped(text: str) -> str:
     return html.escape(printable(text))
 
 
-def _unpaired(run: str, unpaired: "UnpairedSamples") -> Iterator[str]:
+def _unpaired(run: str, unpaired: UnpairedSamples) -> Iterator[str]:
     if unpaired.unmatched:
         more = ", ..." if unpaired.unmatched > len(unpaired.examples) else ""
         yield f"samples only in {run}: {unpaired.unmatched:,} ({', '.join(map(repr, unpaired.examples))}{more})"

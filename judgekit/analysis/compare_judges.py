@@ -7,6 +7,7 @@ from itertools import combinations
 from statistics import fmean, median
 from typing import Self
 
+import numpy as np
 from pydantic import Field
 
 from judgekit.analysis.labels import HumanLabel
@@ -18,6 +19,9 @@ from judgekit.runs.intervals import Estimate
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, ScorerRecord
 from judgekit.score import STATUSES, JudgeCall, ScoreStatus
+from judgekit.stats.comparison import mcnemar, paired_interval, sign_flip
+from judgekit.stats.improvement import max_t
+from judgekit.stats.units import Units
 from judgekit.traces.message import FrozenModel, Many
 
 _DIGITS = 9  # of a difference, so that rounding alone makes none
@@ -314,11 +318,6 @@ def _closeness(a: _Answers, b: _Answers) -> Mapping[int, tuple[float, float]]:
 
 
 def _closer(a: _Answers, b: _Answers) -> ClosenessTest | None:
-    import numpy as np  # noqa: PLC0415
-
-    from judgekit.stats.comparison import mcnemar, paired_interval, sign_flip  # noqa: PLC0415
-    from judgekit.stats.units import Units  # noqa: PLC0415
-
     both = _closeness(a, b)
     if not both:
         return None
@@ -350,10 +349,6 @@ def _adjusted(
     tested = [(test, *pair) for test, pair in zip(tests, pairs, strict=True) if test is not None]
     if len(tested) < 2:
         return tests
-    import numpy as np  # noqa: PLC0415
-
-    from judgekit.stats.improvement import max_t  # noqa: PLC0415
-
     gains = [
         {index: round(near_b - near_a, _DIGITS) for index, (near_a, near_b) in _closeness(a, b).items()}
         for _, a, b in tested

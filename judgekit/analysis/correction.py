@@ -5,12 +5,17 @@ from dataclasses import dataclass
 from math import fsum, isclose
 from typing import Self
 
+import numpy as np
+
 from judgekit.errors import count_text, join_limited
 from judgekit.runs.audit_records import AuditRecord, ConfusionCounts, Correction
 from judgekit.runs.intervals import Estimate
 from judgekit.runs.population import Population, transfer_obstacles
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
+from judgekit.stats.misclassification import rogan_gladen as estimated
+from judgekit.stats.prediction_powered import MIN_LABELS
+from judgekit.stats.units import Units
 from judgekit.stats.wilson import wilson
 
 _YES_OR_NO = (0, 1)
@@ -78,9 +83,6 @@ def rogan_gladen(rows: Sequence[Row], population: Population, errors: JudgeError
     equally often on both remains an assumption. In the interval, verdicts of one group count for as many as their
     spread says that they are worth.
     """
-    from judgekit.stats.misclassification import rogan_gladen as estimated  # noqa: PLC0415
-    from judgekit.stats.prediction_powered import MIN_LABELS  # noqa: PLC0415
-
     counts, where = errors.counts, errors.samples_text
     values = [row.score.value for row in rows if row.score.value is not None]
     if counts is None:
@@ -141,10 +143,6 @@ def independent_share(
     The result is in (0, 1]. Source: Kish 1965, "Survey Sampling". If nothing varies, each group counts as one value.
     ``parts`` gives the weight of each value, in (0, 1].
     """
-    import numpy as np  # noqa: PLC0415
-
-    from judgekit.stats.units import Units  # noqa: PLC0415
-
     units = Units.of(values, groups)
     if units.codes is None:
         return 1.0

@@ -3,18 +3,19 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import nan
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
+import numpy as np
 from pydantic import JsonValue
 
 from judgekit.aggregates.total import Total, compute_total
+from judgekit.analysis.corrected_difference import DifferenceCorrection
+from judgekit.analysis.sample_pairs import Numbers, Outcome, ScoredPairs, Values
 from judgekit.errors import join_limited
-
-if TYPE_CHECKING:
-    from judgekit.analysis.corrected_difference import DifferenceCorrection
-    from judgekit.analysis.sample_pairs import Numbers, Outcome, ScoredPairs, Values
-    from judgekit.stats.units import Units
-    from judgekit.stats.wilson import Interval
+from judgekit.stats.comparison import detectable_by_signs, detectable_difference, mcnemar, paired_interval, sign_flip
+from judgekit.stats.intervals import bootstrap
+from judgekit.stats.units import Units
+from judgekit.stats.wilson import Interval
 
 ChangeVerdict: TypeAlias = Literal["better", "worse", "no evidence", "unchanged", "not compared"]
 
@@ -34,7 +35,7 @@ class AggregateDifference(NamedTuple):
     name: str
     a: float | None
     b: float | None
-    interval: "Interval | None"
+    interval: Interval | None
     note: str = ""
 
     def __str__(self) -> str:
@@ -70,10 +71,10 @@ class Difference:
 
     scorer: str
     pairs: int
-    excluded: "Mapping[tuple[Outcome, Outcome], int]"
+    excluded: Mapping[tuple[Outcome, Outcome], int]
     a: float | None = None
     b: float | None = None
-    interval: "Interval | None" = None
+    interval: Interval | None = None
     test: str = ""
     p: float | None = None
     p_holm: float | None = None
@@ -81,7 +82,7 @@ class Difference:
     better: int = 0
     worse: int = 0
     overall: AggregateDifference | None = None
-    correction: "DifferenceCorrection | None" = None
+    correction: DifferenceCorrection | None = None
 
     @property
     def difference(self) -> float | None:
@@ -182,17 +183,12 @@ class Difference:
 class PairedNumbers(NamedTuple):
     """The numbers of paired samples in A and in B."""
 
-    a: "Numbers"
-    b: "Numbers"
+    a: Numbers
+    b: Numbers
 
 
-def compare_scorer(scorer: str, pairs: "ScoredPairs") -> tuple[Difference, PairedNumbers, PairedNumbers]:
+def compare_scorer(scorer: str, pairs: ScoredPairs) -> tuple[Difference, PairedNumbers, PairedNumbers]:
     """Return the difference, with p not yet adjusted for other scorers, and the pairs that got worse and better."""
-    import numpy as np  # noqa: PLC0415
-
-    from judgekit.stats.comparison import mcnemar, paired_interval, sign_flip  # noqa: PLC0415
-    from judgekit.stats.units import Units  # noqa: PLC0415
-
     gains = pairs.b - pairs.a
     gains[np.abs(gains) <= _ROUNDING] = 0
     worse, better = int((gains < 0).sum()), int((gains > 0).sum())
@@ -223,19 +219,15 @@ def compare_scorer(scorer: str, pairs: "ScoredPairs") -> tuple[Difference, Paire
     )
 
 
-def _detectable(units: "Units") -> float | None:
+def _detectable(units: Units) -> float | None:
     """Return the smallest difference that both the spread and the least possible p of this many pairs can show."""
-    from judgekit.stats.comparison import detectable_by_signs, detectable_difference  # noqa: PLC0415
-
     if (least := detectable_by_signs(units)) is None:
         return None
     return max(least, detectable_difference(units.standard_error() or 0.0, len(units) - 1) or 0.0)
 
 
-def _overall(pairs: "ScoredPairs") -> AggregateDifference | None:
+def _overall(pairs: ScoredPairs) -> AggregateDifference | None:
     """Return the aggregate of the scores, if it is not the mean."""
-    from judgekit.stats.intervals import bootstrap  # noqa: PLC0415
-
     names = {"mean" if score is None else score.aggregate for score in (*pairs.scores_a, *pairs.scores_b)}
     if names == {"mean"}:
         return None
@@ -248,7 +240,7 @@ def _overall(pairs: "ScoredPairs") -> AggregateDifference | None:
         a, b = ([score for index in indices if (score := side[index])] for side in (pairs.scores_a, pairs.scores_b))
         return compute_total(name, a), compute_total(name, b)
 
-    def gain(drawn: "Values") -> float:
+    def gain(drawn: Values) -> float:
         a, b = (total.value for total in totals([int(index) for index in drawn]))
         return nan if a is None or b is None else b - a
 
@@ -265,7 +257,7 @@ def _overall(pairs: "ScoredPairs") -> AggregateDifference | None:
     return AggregateDifference(a.name, a.value, b.value, interval, note)
 
 
-def _interval_json(interval: "Interval | None") -> JsonValue:
+def _interval_json(interval: Interval | None) -> JsonValue:
     return None if interval is None else interval._asdict()
 
 
@@ -277,7 +269,7 @@ def format_outcomes(pair: tuple[str, str], sides: tuple[str, str], separator: st
     return f"{times:,} {' and '.join(parts)}"
 
 
-def _interval_text(interval: "Interval") -> str:
+def _interval_text(interval: Interval) -> str:
     return f"{interval.low:+z.3f} to {interval.high:+z.3f}"
 
 

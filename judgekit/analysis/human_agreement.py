@@ -3,9 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+import numpy as np
+
 from judgekit.analysis.findings import HumanAgreement, ValueKind
 from judgekit.analysis.matching import LabeledSample
 from judgekit.analysis.measures import NOT_APPLICABLE_VALUE, VerdictPairs, applicable_value
+from judgekit.stats.agreement import krippendorff_alpha
+from judgekit.stats.annotators import alternative_test, human_ceiling
 
 ANNOTATOR_EPSILONS: Mapping[str, float] = {"experts": 0.2, "skilled": 0.15, "crowd": 0.1}
 """By annotators, how much worse than a person the cheaper judge may be (Calderon, Reichart and Dror 2025)."""
@@ -25,11 +29,6 @@ def human_agreement(
     Samples that were drawn by verdict stand for all samples of their verdict; the alternative annotator test needs a
     random sample.
     """
-    import numpy as np  # noqa: PLC0415
-
-    from judgekit.stats.agreement import krippendorff_alpha  # noqa: PLC0415
-    from judgekit.stats.annotators import alternative_test, human_ceiling  # noqa: PLC0415
-
     several = [sample for sample in samples if len(sample.opinions) > 1]
     if not several:
         return None

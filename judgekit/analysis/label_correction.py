@@ -10,16 +10,15 @@ from judgekit.errors import short_repr
 from judgekit.runs.audit_records import Correction
 from judgekit.runs.intervals import Estimate
 from judgekit.runs.rows import Row
+from judgekit.stats.prediction_powered import (
+    MIN_LABELS,
+    Stratum,
+    stratified_ppi_mean,
+)
 
 
 def label_correction(matched: MatchedLabels, rows: Sequence[Row]) -> Correction:
     """Return the mean corrected by labels of the same run, whose rows with a value are ``rows``."""
-    from judgekit.stats.prediction_powered import (  # noqa: PLC0415 - numpy takes a while, as does all of stats
-        MIN_LABELS,
-        Stratum,
-        stratified_ppi_mean,
-    )
-
     samples, drawn = matched.samples, matched.selection
     if not any(sample.values for sample in samples):
         return Correction(unavailable_reason="according to people, the question applies to none of the labeled samples")

@@ -4,9 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
+from judgekit.analysis.correction import corrected_mean, independent_share
 from judgekit.analysis.gates import CORRECTED_FIELDS, Gate
 from judgekit.errors import ConfigError, count_text
 from judgekit.runs.results import Run
+from judgekit.stats.label_planning import labels_needed
+from judgekit.stats.prediction_powered import MIN_LABELS
+from judgekit.stats.quantiles import normal_quantile
 
 _BLANK = 0.1
 _POWER = 0.8
@@ -91,11 +95,6 @@ def plan_labels(
     Raises:
         ConfigError: There is no such scorer, it scored nothing, nothing or both are aimed at, or a number is out of range.
     """
-    from judgekit.analysis.correction import corrected_mean, independent_share  # noqa: PLC0415 - numpy takes a while
-    from judgekit.stats.label_planning import labels_needed  # noqa: PLC0415
-    from judgekit.stats.prediction_powered import MIN_LABELS  # noqa: PLC0415
-    from judgekit.stats.quantiles import normal_quantile  # noqa: PLC0415
-
     names = [record.name for record in run.scorers if record.judged]
     if scorer not in names:
         raise ConfigError.unknown("scorer of the run that asks a judge", scorer, names)

@@ -5,7 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import fsum, isclose, nan
-from typing import TYPE_CHECKING, Self
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from judgekit.analysis.correction import independent_share
 from judgekit.analysis.findings import Disagreement, Guarantee, ValueKind
@@ -14,10 +17,11 @@ from judgekit.runs.audit_records import ConfusionCounts
 from judgekit.runs.intervals import Estimate
 from judgekit.runs.population import first_of_groups
 from judgekit.runs.rows import Row, ScorerRecord
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from judgekit.stats import agreement
+from judgekit.stats.agreement import bootstrap_items, krippendorff_alpha
+from judgekit.stats.calibration import expected_calibration_error
+from judgekit.stats.correlation import rank_correlation
+from judgekit.stats.selection import min_confidence_threshold
 
 _MOST_COPIES = 50
 _ROUNDING = 0.01
@@ -111,28 +115,22 @@ class VerdictPairs:
         """The number of samples of the run that each sample stands for; 1 unless they were drawn by verdict."""
         return [sample.weight for sample in self.samples]
 
-    def bootstrap(self, statistic: "Callable[[NDArray[np.intp]], float | None]") -> Estimate:
+    def bootstrap(self, statistic: Callable[[NDArray[np.intp]], float | None]) -> Estimate:
         """Return a statistic of the samples, given by their places, with its bootstrap interval.
 
         If samples were drawn with different probabilities, each is repeated in proportion to its weight.
         """
-        import numpy as np  # noqa: PLC0415 - it takes a while, as does all that is loaded below
-
-        from judgekit.stats.agreement import bootstrap_items  # noqa: PLC0415
-
         places = np.arange(len(self.samples))
         of = self._counted(statistic, places)
         return Estimate.of(of(places), bootstrap_items(of, len(places), self.groups))
 
     def _counted(
-        self, statistic: "Callable[[NDArray[np.intp]], float | None]", places: "NDArray[np.intp]"
-    ) -> "Callable[[NDArray[np.intp]], float | None]":
+        self, statistic: Callable[[NDArray[np.intp]], float | None], places: NDArray[np.intp]
+    ) -> Callable[[NDArray[np.intp]], float | None]:
         """Return the statistic as a function of positions in ``places``, with each sample repeated by its weight."""
-        import numpy as np  # noqa: PLC0415
-
         copies = _copies(np.asarray(self.weights)[places]) if self.by_verdict else None
 
-        def of(chosen: "NDArray[np.intp]") -> float | None:
+        def of(chosen: NDArray[np.intp]) -> float | None:
             drawn = chosen if copies is None else np.repeat(chosen, copies[chosen])
             return statistic(places[drawn])
 
@@ -151,8 +149,6 @@ class VerdictPairs:
 
     def agreement(self) -> dict[str, Estimate]:
         """Return the agreement of the judge with people, by name; the first figure is the one to quote alone."""
-        from judgekit.stats import agreement  # noqa: PLC0415 - numpy takes a while, as does all that is loaded below
-
         if not self.samples:
             return {}
         has_none = any(None in verdicts for verdicts in self.human_verdicts) or None in self.judge_verdicts
@@ -186,11 +182,6 @@ class VerdictPairs:
 
     def _value_agreement(self) -> dict[str, Estimate]:
         """Return the agreement on continuous values."""
-        import numpy as np  # noqa: PLC0415
-
-        from judgekit.stats.agreement import krippendorff_alpha  # noqa: PLC0415
-        from judgekit.stats.correlation import rank_correlation  # noqa: PLC0415
-
         if not self.samples:
             return {}
         both = np.asarray([self.human_means, self.judge_verdicts], np.float64)
@@ -206,8 +197,6 @@ class VerdictPairs:
 
     def _on_applicability(self) -> Estimate:
         """Return how often people and the judge agree on whether the question applies."""
-        import numpy as np  # noqa: PLC0415
-
         shares = [
             verdicts.count(None) / len(verdicts) if judged is None else 1 - verdicts.count(None) / len(verdicts)
             for verdicts, judged in zip(self.human_verdicts, self.judge_verdicts, strict=True)
@@ -340,10 +329,6 @@ class VerdictPairs:
         It has no interval: resampling raises the error by chance once more, so that percentiles would never include the
         0 of a perfectly calibrated judge.
         """
-        import numpy as np  # noqa: PLC0415
-
-        from judgekit.stats.calibration import expected_calibration_error  # noqa: PLC0415
-
         if not self.with_confidence:
             return None
         confidence = np.asarray([sample.row.score.confidence or 0 for sample in self.samples])
@@ -359,8 +344,6 @@ class VerdictPairs:
 
         One sample of each group counts, since the guarantee holds for independent samples.
         """
-        from judgekit.stats.selection import min_confidence_threshold  # noqa: PLC0415
-
         if not obstacle and self.kind == "continuous":
             obstacle = "continuous values are neither right nor wrong"
         if not obstacle and self.by_verdict:
@@ -407,18 +390,14 @@ def _mean_distance(judged: float | None, human: Sequence[float | None]) -> float
 
 def _table(verdicts: Sequence[Sequence[float | None]]) -> "NDArray[np.float64]":
     """Return an array of shape (people, samples), with NaN for samples that have fewer labels than others."""
-    import numpy as np  # noqa: PLC0415
-
     table = np.full((max(map(len, verdicts)), len(verdicts)), nan)
     for column, values in enumerate(verdicts):
         table[: len(values), column] = [applicable_value(verdict) for verdict in values]
     return table
 
 
-def _copies(weights: "NDArray[np.float64]") -> "NDArray[np.intp]":
+def _copies(weights: "NDArray[np.float64]") -> NDArray[np.intp]:
     """Return how often to repeat each sample to match its weight to within 1 %, with as few copies as possible."""
-    import numpy as np  # noqa: PLC0415
-
     shares = weights / weights.min()
     off = ((n, np.abs(np.rint(shares * n) / (shares * n) - 1).max()) for n in range(1, _MOST_COPIES))
     least = next((n for n, most in off if most <= _ROUNDING), _MOST_COPIES)

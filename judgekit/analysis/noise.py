@@ -4,19 +4,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum, nan
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from judgekit.analysis.findings import Repeatability
 from judgekit.errors import count_text
 from judgekit.runs.intervals import Estimate
 from judgekit.runs.repeats import Repeats, first_details, repeat_value
 from judgekit.runs.rows import Row
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from judgekit.stats.components import VarianceComponents
+from judgekit.stats.components import VarianceComponents, request_plans, variance_components
 
 Side: TypeAlias = Literal["repeat", "member", "order"]
 _PREFERRED = {"trace": 1.0, "tie": 0.5, "baseline": 0.0}
@@ -100,8 +98,6 @@ def repeatability(rows: Iterable[Row]) -> Repeatability | None:
     verdicts = _comparable([sample for sample in samples if sample.is_repeated])
     if not verdicts:
         return None
-    from judgekit.stats.components import variance_components  # noqa: PLC0415 - numpy takes a while
-
     groups = [sample.group for sample in verdicts]
     components = variance_components(_table(verdicts))
     rate = Estimate.mean([sample.flips for sample in verdicts], groups)
@@ -174,8 +170,6 @@ def _most_repeats(verdicts: Sequence[_SampleVerdicts]) -> int:
 
 def _table(verdicts: Sequence[_SampleVerdicts]) -> "NDArray[np.float64]":
     """Return the values in an array of shape (samples, members or orders, repeats), with NaN for missing ones."""
-    import numpy as np  # noqa: PLC0415
-
     sides, repeats = max(len(sample.values) for sample in verdicts), _most_repeats(verdicts)
     table = np.full((len(verdicts), sides, repeats), np.nan)
     for at, sample in enumerate(verdicts):
@@ -184,7 +178,7 @@ def _table(verdicts: Sequence[_SampleVerdicts]) -> "NDArray[np.float64]":
     return table
 
 
-def _named(components: "VarianceComponents", side: Side) -> dict[str, float]:
+def _named(components: VarianceComponents, side: Side) -> dict[str, float]:
     values = (components.item, components.prompt, components.interaction, components.repeat)
     return {name: value for name, value in zip(_names(side).values(), values, strict=True) if value is not None}
 
@@ -195,7 +189,7 @@ def _names(side: Side) -> Mapping[str, str]:
 
 
 def _advice(
-    verdicts: Sequence[_SampleVerdicts], rate: Estimate, components: "VarianceComponents | None"
+    verdicts: Sequence[_SampleVerdicts], rate: Estimate, components: VarianceComponents | None
 ) -> Iterator[str]:
     side, repeats = verdicts[0].side, _most_repeats(verdicts)
     repeated: Side = "repeat" if repeats > 1 else side
@@ -222,10 +216,8 @@ def _advice(
         yield "Repeats show how far this judge repeats itself. What another prompt or judge would say, only a panel shows."
 
 
-def _splits(components: "VarianceComponents", side: Side, repeats: int) -> Iterator[str]:
+def _splits(components: VarianceComponents, side: Side, repeats: int) -> Iterator[str]:
     """Yield the value of several members or orders, compared with several repeats of one."""
-    from judgekit.stats.components import request_plans  # noqa: PLC0415
-
     several = components.prompts
     if repeats == 1:
         together, alone = components.verdict_error(several, 1), components.verdict_error(1, 1)
@@ -243,7 +235,7 @@ def _splits(components: "VarianceComponents", side: Side, repeats: int) -> Itera
         )
 
 
-def _further_repeats(components: "VarianceComponents", repeats: int) -> Iterator[str]:
+def _further_repeats(components: VarianceComponents, repeats: int) -> Iterator[str]:
     """Yield the value of one more repeat of each sample, compared with as many requests for further samples."""
     items = components.items
     verdict, more = components.verdict_error(1, repeats), components.verdict_error(1, repeats + 1)
