@@ -163,7 +163,7 @@ class VerdictPairs:
         )
         weighted: agreement.Weights = "quadratic" if self.kind == "ordinal" else "none"
 
-        def kappa(table: "NDArray[np.float64]") -> "NDArray[np.float64]":
+        def kappa(table: NDArray[np.float64]) -> NDArray[np.float64]:
             return agreement.table_kappa(table, weighted, has_unordered=has_none)
 
         figures = {
@@ -388,7 +388,7 @@ def _mean_distance(judged: float | None, human: Sequence[float | None]) -> float
     return fsum(float(a is not judged) if a is None or judged is None else abs(a - judged) for a in human) / len(human)
 
 
-def _table(verdicts: Sequence[Sequence[float | None]]) -> "NDArray[np.float64]":
+def _table(verdicts: Sequence[Sequence[float | None]]) -> NDArray[np.float64]:
     """Return an array of shape (people, samples), with NaN for samples that have fewer labels than others."""
     table = np.full((max(map(len, verdicts)), len(verdicts)), nan)
     for column, values in enumerate(verdicts):
@@ -396,7 +396,7 @@ def _table(verdicts: Sequence[Sequence[float | None]]) -> "NDArray[np.float64]":
     return table
 
 
-def _copies(weights: "NDArray[np.float64]") -> NDArray[np.intp]:
+def _copies(weights: NDArray[np.float64]) -> NDArray[np.intp]:
     """Return how often to repeat each sample to match its weight to within 1 %, with as few copies as possible."""
     shares = weights / weights.min()
     off = ((n, np.abs(np.rint(shares * n) / (shares * n) - 1).max()) for n in range(1, _MOST_COPIES))

@@ -168,7 +168,7 @@ def _most_repeats(verdicts: Sequence[_SampleVerdicts]) -> int:
     return max(len(repeated) for sample in verdicts for repeated in sample.values)
 
 
-def _table(verdicts: Sequence[_SampleVerdicts]) -> "NDArray[np.float64]":
+def _table(verdicts: Sequence[_SampleVerdicts]) -> NDArray[np.float64]:
     """Return the values in an array of shape (samples, members or orders, repeats), with NaN for missing ones."""
     sides, repeats = max(len(sample.values) for sample in verdicts), _most_repeats(verdicts)
     table = np.full((len(verdicts), sides, repeats), np.nan)
