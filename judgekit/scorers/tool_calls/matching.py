@@ -28,7 +28,7 @@ _FEW_PAIRS = 500
 """The number of pairs of expected and actual calls that are compared within 5 ms."""
 _SOME_PAIRS = 12_000
 """The number of pairs up to which typed JSON is compared in the thread of the event loop."""
-_MANY_PAIRS = 20_000
+_MANY_PAIRS = 4_000
 """The number of pairs from which arguments are compared as a table."""
 
 
