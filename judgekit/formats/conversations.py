@@ -25,8 +25,8 @@ from judgekit.formats.files import File, FileLine, FileRecord
 from judgekit.formats.readers.base import Reader
 from judgekit.formats.readers.judgekit import JudgekitReader
 from judgekit.formats.records import records_in
-from judgekit.formats.values import is_deeper
 from judgekit.locations import Location
+from judgekit.traces.equality import MOST_LEVELS, is_deeper
 from judgekit.traces.fast_models import construct, set_unvalidated
 from judgekit.traces.message import is_unicode
 from judgekit.traces.recording import TraceSource, TraceWarning
@@ -36,8 +36,6 @@ Conversation: TypeAlias = Callable[[int], Sample | TraceError]
 """A conversation that was found: called with its number over all files, it is read."""
 FileContent: TypeAlias = Iterator[TraceError | Conversation]
 """The conversations of a file in order, with notices and errors about the file itself."""
-_MOST_LEVELS = 180
-"""The most levels of objects and lists in a sample with sub-agents, such that its stored JSON can be read again."""
 
 
 @dataclass(frozen=True)
@@ -234,8 +232,8 @@ def _read(record: FileRecord, reader: Reader, source: _Source, index: int, numbe
         value = record.parsed()
         clean = value if record.clean else _without_surrogates(value)
         sample = reader.sample(clean, number)
-        if sample.trace.children and is_deeper(sample, _MOST_LEVELS):
-            raise TraceError(f"nested more than {_MOST_LEVELS} levels deep (each sub-agent within another counts two)")
+        if sample.trace.children and is_deeper(sample, MOST_LEVELS):
+            raise TraceError(f"nested more than {MOST_LEVELS} levels deep (each sub-agent within another counts two)")
     except (TraceError, ValidationError, RecursionError) as error:
         return TraceError(_problem(error), path=source.path, index=index, line=record.line_number)
     if clean is not value:

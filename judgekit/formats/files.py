@@ -29,8 +29,8 @@ from judgekit.formats.compression import (
 )
 from judgekit.formats.encodings import decode_error_text, detect_encoding, encoding_name
 from judgekit.formats.file_lists import STANDARD_STREAM, Container, container_of, locate_object
-from judgekit.formats.values import is_deeper
 from judgekit.locations import Location, Url, to_location
+from judgekit.traces.equality import is_deeper
 
 _HEADERS = ("header.json", "_journal/start.json")
 """The headers in an Inspect log's archive. A log in progress has only the second."""

@@ -2,14 +2,12 @@
 
 import json
 import sys
-from collections.abc import Iterable
-from itertools import chain
-from typing import TypeGuard, cast
+from typing import TypeGuard
 
 from pydantic import JsonValue
 from pydantic_core import to_json
 
-from judgekit.traces.message import FrozenModel, JsonObject
+from judgekit.traces.message import JsonObject
 
 _LOOKED_AT = 50
 
@@ -79,26 +77,6 @@ def is_encodable(value: JsonValue) -> bool:
     except ValueError:
         return False
     return True
-
-
-def is_deeper(value: object, levels: int) -> bool:
-    """Return whether a value, such as a sample, has more levels of models, objects and lists in each other."""
-    nodes: Iterable[object] = [value]
-    for _ in range(levels + 1):
-        containers = [children for node in nodes if (children := _children(node)) is not None]
-        if not containers:
-            return False
-        nodes = chain.from_iterable(containers)
-    return True
-
-
-def _children(value: object) -> Iterable[object] | None:
-    """Return what is in a list, object or model; ``None`` for any other value."""
-    if isinstance(value, list | tuple):
-        return cast("Iterable[object]", value)
-    if isinstance(value, FrozenModel):
-        return vars(value).values()
-    return cast("dict[str, object]", value).values() if isinstance(value, dict) else None
 
 
 def parse_if_json(value: JsonValue) -> JsonValue:

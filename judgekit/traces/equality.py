@@ -1,12 +1,16 @@
-"""Equality of JSON values."""
+"""Equality and depth of JSON values."""
 
 import json
 import marshal
-from typing import TypeGuard
+from collections.abc import Iterable
+from itertools import chain
+from typing import TypeGuard, cast
 
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue
 
 _SORTED = json.JSONEncoder(sort_keys=True)
+MOST_LEVELS = 180
+"""The most levels of objects and lists in a sample with sub-agents or in arguments, such that its stored JSON can be read again."""
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
@@ -56,3 +60,23 @@ def _whole_floats_as_integers(value: JsonValue) -> JsonValue:
     if isinstance(value, list):
         return [_whole_floats_as_integers(inner) for inner in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def is_deeper(value: object, levels: int) -> bool:
+    """Return whether a value, such as a sample, has more levels of models, objects and lists in each other."""
+    nodes: Iterable[object] = [value]
+    for _ in range(levels + 1):
+        containers = [children for node in nodes if (children := _children(node)) is not None]
+        if not containers:
+            return False
+        nodes = chain.from_iterable(containers)
+    return True
+
+
+def _children(value: object) -> Iterable[object] | None:
+    """Return what is in a list, object or model; ``None`` for any other value."""
+    if isinstance(value, list | tuple):
+        return cast("Iterable[object]", value)
+    if isinstance(value, BaseModel):
+        return vars(value).values()
+    return cast("dict[str, object]", value).values() if isinstance(value, dict) else None

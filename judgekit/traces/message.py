@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias, TypedDict
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 from pydantic_core import from_json, to_json
 
+from judgekit.traces.equality import MOST_LEVELS, is_deeper
 from judgekit.traces.fast_models import CheckedInC, set_unvalidated
 from judgekit.traces.media import parse_data_url
 
@@ -229,7 +230,7 @@ def plain_object(text: str) -> JsonObject | None:
         value: JsonValue = from_json(text, allow_inf_nan=False)
     except ValueError:
         return None
-    return value if isinstance(value, dict) and b"Infinity" not in to_json(value) else None  # 1e999 is too large
+    return value if isinstance(value, dict) and is_valid_json(value) else None
 
 
 def _from_json(text: str) -> JsonValue:
@@ -239,14 +240,18 @@ def _from_json(text: str) -> JsonValue:
 
 def _flaw(value: JsonValue) -> str | None:
     """Return why a parsed value is not valid JSON; ``None`` if it is valid."""
-    return None if is_valid_json(value) else _first_flaw(value)
+    if is_valid_json(value):
+        return None
+    return f"more than {MOST_LEVELS} levels of objects and lists" if is_deeper(value, MOST_LEVELS) else _first_flaw(value)
 
 
 def is_valid_json(value: JsonValue) -> bool:
     """Return whether a value is valid JSON for sure: a walk in Python would take ten times as long."""
     try:
         text = to_json(value)
-    except ValueError:  # also if it is nested more deeply than a record may be
+    except ValueError:
+        return False
+    if text.count(b"[") + text.count(b"{") > MOST_LEVELS and is_deeper(value, MOST_LEVELS):
         return False
     return not (b"NaN" in text or b"Infinity" in text or b'"nan"' in text or b'inf"' in text)  # as values, as keys
 

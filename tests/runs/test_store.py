@@ -24,6 +24,7 @@ from judgekit.runs.rows import Input, Row, RunRecord, ScorerRecord, identity_dif
 from judgekit.runs.schema import SCHEMA_VERSION
 from judgekit.runs.store import RunStore, now
 from judgekit.score import JudgeCall, JudgeExchange, Score, record_calls
+from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.scoring import scorer
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, Usage
 from judgekit.traces.recording import Label
@@ -643,3 +644,15 @@ def test_a_file_that_is_being_made_has_no_runs_yet():
     RUNS.touch()
     with pytest.raises(StoreError, match="there are no runs yet; judgekit run creates one"):
         RunStore(RUNS, read_only=True)
+
+
+@pytest.mark.parametrize("levels", [179, 180, 198, 210])
+def test_arguments_of_any_depth_are_stored_and_read_again(tmp_path, levels):
+    call = ToolCall("f", '{"a": ' + "[" * levels + "]" * levels + "}")
+    sample = Sample.of(
+        [HumanMessage("q"), AIMessage("", tool_calls=[call])], reference_tool_calls=[ToolCall("f", {"a": 1})]
+    )
+    scored = run([sample], [ToolCallF1()], store=tmp_path / "runs.sqlite")
+    assert [kept for _, kept in scored.store.conversations(1)] == [sample]
+    assert len(scored) == 1
+    assert (call.args == {}) is (levels > 179)
