@@ -242,7 +242,9 @@ def _flaw(value: JsonValue) -> str | None:
     """Return why a parsed value is not valid JSON; ``None`` if it is valid."""
     if is_valid_json(value):
         return None
-    return f"more than {MOST_LEVELS} levels of objects and lists" if is_deeper(value, MOST_LEVELS) else _first_flaw(value)
+    return (
+        f"more than {MOST_LEVELS} levels of objects and lists" if is_deeper(value, MOST_LEVELS) else _first_flaw(value)
+    )
 
 
 def is_valid_json(value: JsonValue) -> bool:
