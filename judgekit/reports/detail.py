@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 
 from pydantic import JsonValue
-from pydantic_core import to_json
 
 from judgekit.runs.rows import Row
 from judgekit.score import JudgeCall, JudgeExchange, Score
@@ -17,8 +16,6 @@ from judgekit.traces.trace import Trace
 from judgekit.traces.tree import Branch
 
 _EXACT = 2**53  # integers up to here are exact in JavaScript
-_SHAPE = bytes.maketrans(b"0123456789[,-", b"0000000000:::")
-_MANY_DIGITS = b":" + b"0" * len(str(_EXACT))
 _NOT_OF_THE_SAMPLE = {"schema_version", "id", "trace", "baseline", "domain"}  # these are shown elsewhere
 _OF_THE_SCORE = ("status", "value", "label", "reason", "error", "warnings")
 _OF_THE_CALL = {"judge", "prompt", "model", "cached", "seconds", "error"}
@@ -177,23 +174,10 @@ def _json(value: JsonValue) -> str:
 
 def _showable(value: JsonValue) -> JsonValue:
     """Return the value with text in place of numbers that JavaScript cannot represent."""
-    return value if _is_showable(value) else _with_texts(value)
-
-
-def _is_showable(value: JsonValue) -> bool:
-    """Return whether JavaScript can represent all numbers for sure: a walk in Python would take ten times as long."""
-    try:
-        text = to_json(value)
-    except ValueError:  # lone surrogates
-        return False
-    return not (b"NaN" in text or b"Infinity" in text or _MANY_DIGITS in text.translate(_SHAPE))
-
-
-def _with_texts(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
-        return {name: _with_texts(inner) for name, inner in value.items()}
+        return {name: _showable(inner) for name, inner in value.items()}
     if isinstance(value, list):
-        return [_with_texts(inner) for inner in value]
+        return [_showable(inner) for inner in value]
     if isinstance(value, float) and not isfinite(value):
         return str(value)
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _EXACT:
