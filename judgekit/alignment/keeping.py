@@ -20,15 +20,7 @@ from judgekit.scorers.prompted import PromptScorer
 
 
 class TestedCandidate(NamedTuple):
-    """The chosen candidate with the samples that tested it.
-
-    Attributes:
-        old: The scorer with the old question.
-        new: The scorer with the candidate, as its file will be.
-        cases: The samples.
-        rows: The scores of both.
-        sources: The origins of the labels.
-    """
+    """The chosen candidate with the samples that tested it."""
 
     old: PromptScorer
     new: PromptScorer

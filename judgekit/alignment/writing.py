@@ -43,13 +43,7 @@ _MARK = "{#- Written by judgekit align from human labels. Delete a line to withd
 
 @dataclass(frozen=True)
 class Candidate:
-    """A candidate for a better question.
-
-    Attributes:
-        kind: What is new in it.
-        prompt: The prompt with the new question; ``None`` if there is none.
-        refusal_reason: Why it is not judged; empty if it is.
-    """
+    """A candidate for a better question."""
 
     kind: str
     prompt: Prompt | None = None

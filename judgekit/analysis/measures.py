@@ -55,13 +55,6 @@ class VerdictPairs:
     """Samples with a verdict of people and of the judge: a value, or ``None`` if the question does not apply.
 
     A sample on which people disagree counts once, split among their verdicts.
-
-    Attributes:
-        kind: The kind of the values.
-        values: All possible values.
-        samples: The samples.
-        human_verdicts: The human verdicts on each sample.
-        by_verdict: Whether the samples were drawn by the judge's verdict.
     """
 
     kind: ValueKind

@@ -51,18 +51,7 @@ class ChangedPairs(NamedTuple):
 
 @dataclass(frozen=True)
 class ScoredPairs:
-    """Pairs of samples that one scorer gave a value in both runs.
-
-    Attributes:
-        numbers_a: Their numbers in A.
-        numbers_b: Their numbers in B.
-        a: Their values in A.
-        b: Their values in B.
-        groups: The group of each pair; a pair without a group is one of its own.
-        scores_a: The parts of their scores in A that an aggregate needs; ``None`` for a mean.
-        scores_b: The parts of their scores in B.
-        excluded: The number of pairs without a value in one or both runs, by their outcomes in A and B.
-    """
+    """Pairs of samples that one scorer gave a value in both runs. A pair without a group is one of its own."""
 
     numbers_a: Numbers
     numbers_b: Numbers

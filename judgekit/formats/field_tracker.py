@@ -166,7 +166,7 @@ class FieldTracker:
     def objects(self, *names: str) -> list["FieldTracker"]:
         """Take a list of objects. What is not taken from them becomes part of this object's leftover."""
         name = self._name(names)
-        return [] if name is None else self.objects_or(name, _nothing)
+        return [] if name is None else self.objects_or(name, lambda _: None)
 
     def objects_or(self, name: str, read: Callable[[JsonValue], Read | None]) -> list["FieldTracker | Read"]:
         """Take a list of objects. Those for which ``read`` returns a value, which must hold all of it, are replaced."""
@@ -290,10 +290,6 @@ def parse_time(value: JsonValue, unit: Unit = "s") -> datetime | None:
             return _EPOCH + timedelta(microseconds=round(passed * 1_000_000 / _UNITS[unit]))
     except (ValueError, OverflowError):  # pydantic's is a ValueError
         return None
-    return None
-
-
-def _nothing(_: JsonValue) -> None:
     return None
 
 

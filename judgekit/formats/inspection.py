@@ -50,27 +50,10 @@ class TokenTotals:
 
 @dataclass
 class Inspection:
-    """Counts over samples. Only the first sample is kept.
+    """Counts over samples, whose sub-agents only count as ``children``. Only the first sample is kept.
 
-    Attributes:
-        conversations: The samples that were read.
-        children: The traces of sub-agents, which are not counted elsewhere.
-        messages: The messages, by role.
-        calls: The tool calls, by the side that made them.
-        unparsable: The calls whose arguments are not a JSON object.
-        unanswered_calls: The calls without a result.
-        unpaired: The results that answer no call.
-        results: The tool results by outcome: ``error``, ``ok``, or ``unknown`` if the format cannot tell.
-        references: The number of samples that have each reference field.
-        labels: The recorded verdicts, by name.
-        duplicate_ids: The samples whose id an earlier sample has too.
-        message_usage: The token usage that messages report.
-        trace_usage: The token usage that traces report for themselves.
-        cost_usd: The sum of reported costs; ``costs`` is the number of traces that report one.
-        warnings: The warnings of the traces.
-        unread_records: The records that could not be read.
-        problem_count: The number of errors and notices while reading. The first few are in ``problems``.
-        first_sample: The first sample.
+    ``calls`` are counted by the side that made them, and ``results`` as ``error``, ``ok``, or ``unknown`` if the format
+    cannot tell. ``costs`` is the number of traces that report a cost; ``problems`` are the first few errors and notices.
     """
 
     conversations: int = 0

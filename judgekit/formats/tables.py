@@ -77,7 +77,7 @@ def csv_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
         except TraceError as error:
             hint = _FRAME if "'context.span_id'" in error.problem else ""
             raise TraceError(error.problem + hint, path=file.path, line=before + 1) from error
-        read = [_CELLS.get(name, _text_or_nothing) for name in names]
+        read = [_CELLS.get(name, lambda cell: cell or None) for name in names]
         if delimiter == ";":  # the comma is the decimal separator
             read = [_comma_number if read_cell is _number else read_cell for read_cell in read]
         count = 0
@@ -152,10 +152,6 @@ def _row(names: Sequence[str], read: Sequence[_Cell], cells: Sequence[str]) -> J
         if value is not None:
             row[name] = value
     return row
-
-
-def _text_or_nothing(cell: str) -> str | None:
-    return cell or None
 
 
 def _structure(cell: str) -> JsonValue:

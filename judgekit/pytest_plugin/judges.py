@@ -24,9 +24,6 @@ class SessionJudges:
     """Judges by their names in the ``judgekit.toml`` of pytest's root directory, or by their models.
 
     There is one judge per name and cassette for the whole session, so that its budget applies to all tests.
-
-    Attributes:
-        may_ask: Whether requests may be sent.
     """
 
     def __init__(self, config: pytest.Config, folders: pytest.TempPathFactory) -> None:

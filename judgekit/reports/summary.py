@@ -75,7 +75,8 @@ def show_summary(
     columns = summary_columns(summary, corrected, raw)
     console.print(_numbers(columns, low_coverage))
     if summary.used_judge:
-        console.print(_cost_table(columns))
+        name = columns[0]._replace(name="asked a judge")
+        console.print(_table_of([name, *(column for column in columns if column.subject == "judge")]))
     if imported := summary.imported:
         with recorded_text(console):
             console.print(escaped_text(imported))
@@ -143,11 +144,6 @@ def _numbers(columns: Sequence[SummaryColumn], low_coverage: Collection[str]) ->
     cells = zip(name.cells, number.cells, strict=True)
     marked = tuple(f"{'! ' if scorer in low_coverage else ''}{cell}" for scorer, cell in cells)
     return _table_of([name, number._replace(cells=marked), *others])
-
-
-def _cost_table(columns: Sequence[SummaryColumn]) -> RenderableType:
-    name = columns[0]._replace(name="asked a judge")
-    return _table_of([name, *(column for column in columns if column.subject == "judge")])
 
 
 def _table_of(columns: Sequence[SummaryColumn]) -> RenderableType:

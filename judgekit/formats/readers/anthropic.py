@@ -59,7 +59,9 @@ class AnthropicReader:
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize blocks and fields that only this API has."""
         rows = head(self.records(value))
-        return any(map(_is_record, rows)) and not any(map(_is_foreign_row, rows))
+        return any(map(_is_record, rows)) and all(
+            may_be_anthropic(message) for row in rows for message in head(messages_field(row))
+        )
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return a list of messages as one conversation, and the items of any other list."""
@@ -122,11 +124,6 @@ def _is_record(value: JsonValue) -> bool:
         return True
     request = value.get("request") if "messages" not in value else value
     return isinstance(request, dict) and _is_request(request) and may_be_response_of("anthropic", value.get("response"))
-
-
-def _is_foreign_row(row: JsonValue) -> bool:
-    """Return whether a row has a message that this API cannot have."""
-    return not all(map(may_be_anthropic, head(messages_field(row))))
 
 
 def _is_request(request: JsonObject) -> bool:

@@ -82,7 +82,7 @@ def read_labels(row: FieldTracker, grading: FieldTracker) -> list[Label]:
     for component in grading.optional_objects("componentResults"):
         if (label := _component_label(component, labels, grader)) is not None:
             labels[label.name] = label
-    for name, value in _named_scores(row, grading).items():
+    for name, value in {**as_object(grading.peek("namedScores")), **as_object(row.peek("namedScores"))}.items():
         if name not in labels and is_number(value):
             labels[name] = Label(name, value, source=label_source(name))
     if row.peek("failureReason") == ERROR:
@@ -141,10 +141,6 @@ def _source(kind: str, name: str, component: FieldTracker, about: JsonObject) ->
 
 def _provider_name(provider: JsonValue) -> str | None:
     return str_or_none(provider) or str_or_none(lookup(provider, "label")) or str_or_none(lookup(provider, "id"))
-
-
-def _named_scores(row: FieldTracker, grading: FieldTracker) -> JsonObject:
-    return {**as_object(grading.peek("namedScores")), **as_object(row.peek("namedScores"))}
 
 
 def fill_template(template: JsonValue, variables: JsonObject) -> JsonValue:

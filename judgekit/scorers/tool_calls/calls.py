@@ -33,13 +33,7 @@ _UNORDERED = "the order of calls by sub-agents that worked in parallel is not co
 
 
 class Selection(NamedTuple):
-    """The options that select the calls to compare.
-
-    Attributes:
-        requestor: The side that made them.
-        include_failed: Whether calls that resulted in an error count.
-        include_delegations: Whether calls that started a sub-agent count.
-    """
+    """The options that select the calls to compare."""
 
     requestor: Requestor = "assistant"
     include_failed: bool = True
