@@ -103,7 +103,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
         gc.freeze()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Recordings made by others, which lie beside a checkout and are never copied into it."""
     folder = ROOT.parent / "shared" / "data"

@@ -280,12 +280,12 @@ def test_a_damaged_packed_file_is_an_error_that_names_it(write, name, damage, fo
 
 def test_a_record_is_there_before_the_rest_of_the_file_is_read(write):
     """The file is truncated, which shows only at its end."""
-    whole = write("a.jsonl.gz", "".join(f"{json.dumps(chat(str(number) * 99))}\n" for number in range(5_000)))
+    whole = write("a.jsonl.gz", "".join(f"{json.dumps(chat(str(number) * 99))}\n" for number in range(1_500)))
     whole.write_bytes(whole.read_bytes()[:-10])
     samples = read(whole)
     assert next(samples).trace.messages[0].text == "0" * 99
     with pytest.warns(UserWarning, match="cannot be read"):
-        assert len(list(samples)) > 4_000
+        assert len(list(samples)) > 1_000
     with pytest.raises(TraceError, match="cannot be read"):
         list(read(whole, on_error="raise"))
     recordings = Recordings(whole)

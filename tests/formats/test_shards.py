@@ -17,7 +17,7 @@ from judgekit.shards import EVERYTHING, Shard
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
 
-COUNTS = (1, 2, 3, 16, 40)
+COUNTS = (1, 3, 16)
 
 Found = tuple[list[tuple[int, Sample]], list[str]]
 

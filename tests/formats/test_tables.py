@@ -282,7 +282,7 @@ def test_tables_of_ragas_columns_are_ragas_rows(write):
 
 @pytest.mark.parametrize("name", ["a.csv.gz", "a.parquet.gz"])
 def test_a_packed_table_that_is_cut_off_is_an_error(write, name):
-    path = write("response\n" + "a\n" * 10_000, name)
+    path = write("response\n" + "a\n" * 1_000, name)
     path.write_bytes(path.read_bytes()[:-10])
     with pytest.raises(TraceError, match=f"^{re.escape(str(path))}: cannot be read: "):
         list(read(path, on_error="raise"))

@@ -2,6 +2,7 @@
 
 import json
 import re
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -351,8 +352,9 @@ def heard(sample: Sample) -> list[object]:
 
 def test_recordings_of_others_are_the_same_when_they_are_written_and_read(tmp_path, shared_data):
     """In our own format, they are the same in every detail; in OpenAI's, in all that was said and called."""
-    samples = list(read(shared_data / "traces", on_error=lambda _: None))
-    assert len(samples) > 1000
+    every = list(read(shared_data / "traces", on_error=lambda _: None))
+    assert len(every) > 1000
+    samples = [*{sample.trace.source.format: sample for sample in every}.values(), *Random().sample(every, 200)]  # noqa: S311
     own, chat = tmp_path / "own.jsonl.zst", tmp_path / "chat.jsonl"
     assert write(samples, own) == {}
     assert list(read(own, on_error=lambda _: None)) == samples  # some repeat others

@@ -252,7 +252,7 @@ def test_no_reply_is_too_strange_to_be_refused(text):
     assert found == Opinion.model_validate_json(found.model_dump_json())
 
 
-N = 1_000_000
+N = 250_000
 LONG = {
     "braces": "{" * N,
     "braces and spaces": "{ " * (N // 2),
@@ -272,12 +272,12 @@ LONG = {
 
 
 @pytest.mark.parametrize("text", LONG.values(), ids=LONG)
-def test_a_million_characters_are_refused_within_a_moment(text):
+def test_many_characters_are_refused_within_a_moment(text):
     assert N * 0.9 < len(text) <= N
     started = time.process_time()
     with pytest.raises(ValueError, match=r"^(the reply|reason: Field required)"):
         read_answer(text, Opinion)
-    assert time.process_time() - started < 20  # what is not linear takes minutes
+    assert time.process_time() - started < 5  # what is not linear takes minutes
 
 
 @pytest.mark.parametrize("text", ["x" * 10_000_000, '{"reason": "' + "x" * 10_000_000 + '", "verdict": "yes"}'])

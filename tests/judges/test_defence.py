@@ -25,7 +25,7 @@ from judgekit.traces.shortening import BYTES_A_TOKEN
 from judgekit.traces.trace import Trace
 from judgekit.traces.tree import Branch
 
-RECORDINGS = 1_000
+RECORDINGS = 150
 PROMPTS = [prompt.with_options(**dict.fromkeys(prompt.options, "Which is kinder?")) for prompt in shipped_prompts()]
 PROMPTS += [prompt.by_agent() for prompt in PROMPTS if prompt.scale]
 BREAKS = ("\n", "\n\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
@@ -180,7 +180,7 @@ def test_the_question_follows_the_conversation_and_has_no_line_like_those_of_a_r
 
 
 def test_the_system_part_is_the_same_for_all(recordings):
-    parts = {prompt.fill(sample).messages[0] for sample in recordings[:50] for prompt in PROMPTS}
+    parts = {prompt.fill(sample).messages[0] for sample, prompt in zip(cycle(recordings), PROMPTS, strict=False)}
     assert parts == {PROMPTS[0].fill(HARMLESS).messages[0]}
 
 

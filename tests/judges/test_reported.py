@@ -115,7 +115,7 @@ def test_what_is_no_name_is_not_reported(scored, odd):
 
 
 def test_names_that_are_huge_or_steer_something_are_cut_and_escaped(scored):
-    found = scored((HOSTILE, "fp_a"), ("m" * 10**6, "\x00" * 10**6))
+    found = scored((HOSTILE, "fp_a"), ("m" * 10**5, "\x00" * 10**5))
     assert found.summary[GOAL].value == 1
     assert reported(found) == [(HOSTILE, "fp_a", False), ("m" * 300, "\x00" * 300, False)]
     places = shown(found)

@@ -211,7 +211,7 @@ def headers(text):
     return [one.groups() for one in found]
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=10 * settings.default.max_examples)
 @given(trees)
 def test_no_tree_forges_a_number_a_begin_or_an_end(trace):
     text = trace.render()
@@ -257,7 +257,7 @@ def test_a_result_that_refers_to_a_sub_agent_has_the_same_text(trace):
             assert find_message(trace, number).text == find_message(trace, other[1] or other[2]).text != ""
 
 
-@settings(max_examples=300)
+@settings(max_examples=5 * settings.default.max_examples)
 @given(trees, st.integers(20, 400))
 def test_a_budget_is_kept_by_a_tree_and_what_is_missing_is_counted(trace, budget):
     try:

@@ -51,7 +51,10 @@ async def _decoded(response: Any, limit: int) -> tuple[bytes, bool]:
     async with aclosing(aiter(response.stream)) as chunks:
         async for chunk in chunks:
             received += len(chunk)
-            body += chunk if decoder is None else decoder.decompress(chunk, _STEP)
+            if decoder is None:
+                body += chunk
+            elif not decoder.eof:  # beyond its end, it would copy all that it was given with each chunk
+                body += decoder.decompress(chunk, _STEP)
             while decoder is not None and decoder.unconsumed_tail and len(body) <= limit:
                 await asyncio.sleep(0)  # lets a timeout take effect
                 body += decoder.decompress(decoder.unconsumed_tail, _STEP)

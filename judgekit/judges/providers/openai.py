@@ -9,6 +9,8 @@ import os
 import re
 import sys
 from datetime import date
+from functools import cache
+from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -141,11 +143,20 @@ def _connect(connection: Connection, api_key: str) -> Any:
         "params": connection.extras.query or None,
         "follow_redirects": False,  # conversations go only to the server that the user names
         "timeout": openai.Timeout(connection.timeout, connect=min(_CONNECTING, connection.timeout / 2)),
+        "verify": _tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
     }
     try:
         return openai.DefaultAioHttpClient(**options)
     except RuntimeError:  # aiohttp is not installed
         return openai.DefaultAsyncHttpxClient(**options)
+
+
+@cache
+def _tls_context(_file: str | None, _folder: str | None) -> Any:
+    """Return what the HTTP library trusts, by the variables that tell it; loading it takes longer than many a request."""
+    import openai  # noqa: PLC0415
+
+    return import_module(openai.DefaultAsyncHttpxClient.mro()[1].__module__.partition(".")[0]).create_ssl_context()
 
 
 def chat_messages(request: Request) -> list[JsonValue]:

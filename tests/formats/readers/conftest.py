@@ -39,7 +39,7 @@ def places(value: JsonValue) -> Iterator[tuple[list | dict, int | str]]:
 def crashes() -> Callable[..., list[str]]:
     """Return errors other than `TraceError` that a reader raises for documents with random changes."""
 
-    def find(reader: Reader, document: JsonValue, times: int = 150) -> list[str]:
+    def find(reader: Reader, document: JsonValue, times: int = 50) -> list[str]:
         random = Random()  # noqa: S311 - no secret
         raised: list[str] = []
         for _ in range(times):

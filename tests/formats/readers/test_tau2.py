@@ -485,7 +485,7 @@ def holds(action: dict, calls: list[ToolCall]) -> bool:
     return any(call.name == action["name"] and compared(call.args) == compared(action["arguments"]) for call in calls)
 
 
-@pytest.fixture(params=[("airline", 20), ("retail", 40), ("telecom", 40)], ids=lambda domain: domain[0])
+@pytest.fixture(scope="module", params=[("airline", 20), ("retail", 40), ("telecom", 40)], ids=lambda domain: domain[0])
 def recorded(request, shared_data) -> tuple[dict, list[Sample]]:
     """Return a result file of the benchmark, and its samples."""
     domain, count = request.param

@@ -179,9 +179,9 @@ def test_a_single_document_is_a_ranking():
     assert AUC().score(sample).status == "skipped"
 
 
-def test_a_hundred_thousand_documents_are_a_ranking():
+def test_many_documents_are_a_ranking():
     """Every other document is relevant, the last one of all first."""
-    count = 100_000
+    count = 20_000
     sample = Sample(id="one", ranking=Ranking([(n, n) for n in range(count)], {n: n % 2 for n in range(count)}))
     assert ReciprocalRank().score(sample).value == 1
     assert RecallAtK(count // 2).score(sample).value == 1 / 2
@@ -189,7 +189,7 @@ def test_a_hundred_thousand_documents_are_a_ranking():
     assert AveragePrecision().score(sample).value == pytest.approx(1 / 2, abs=1e-4)
     assert 1 / 2 < NDCG().score(sample).value < 1
     assert len(AveragePrecision().score(sample).reason) < 200
-    assert ERR(1).score(sample).reason.endswith("1, 1, and 49990 more")
+    assert ERR(1).score(sample).reason.endswith("1, 1, and 9990 more")
 
 
 def test_options_that_change_the_number_change_the_signature():

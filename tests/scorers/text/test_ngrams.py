@@ -119,10 +119,10 @@ def test_without_a_reference_with_words_it_is_skipped(references, reason):
     assert (found.status, found.reason) == ("skipped", reason)
 
 
-def test_a_million_characters_and_mixed_scripts_are_counted():
-    found = score("to be 或者 not! " * 70_000, "to be 或者 not 或者 to be")
+def test_many_characters_and_mixed_scripts_are_counted():
+    found = score("to be 或者 not! " * 15_000, "to be 或者 not 或者 to be")
     assert found.details["matches"] == [9, 6, 3, 2]
-    assert found.details["in_response"] == [5 * 70_000 - less for less in range(4)]
+    assert found.details["in_response"] == [5 * 15_000 - less for less in range(4)]
 
 
 @pytest.mark.parametrize("n", [0, -1, True, 2.0, "4"])

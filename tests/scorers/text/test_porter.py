@@ -26,8 +26,11 @@ def differing(words) -> list[str]:
     return [word for word in words if stem(word) != THEIRS(word)]
 
 
-def test_every_ending_after_every_short_beginning():
-    beginnings = ("".join(letters) for length in range(4) for letters in product("aeybtlsx", repeat=length))
+def test_every_ending_after_short_beginnings():
+    """After all beginnings of two letters, and a sample of longer ones."""
+    random = Random(1)  # noqa: S311 - no secret
+    beginnings = ["".join(letters) for length in range(3) for letters in product("aeytlsx", repeat=length)]
+    beginnings += ["".join(random.choices("aeybtlsx", k=3)) for _ in range(40)]
     assert differing(beginning + ending for beginning in beginnings for ending in ENDINGS) == []
 
 
@@ -36,7 +39,7 @@ def test_endings_upon_endings():
     letters = "aeiouybcdfglmnpstwxz"
     words = {
         "".join([*random.choices(letters, k=random.randint(1, 7)), *random.choices(ENDINGS, k=random.randint(1, 3))])
-        for _ in range(30_000)
+        for _ in range(3_000)
     }
     assert differing(words) == []
 
@@ -47,7 +50,7 @@ def test_any_text_in_small_letters(text):
 
 
 def test_words_of_recordings(shared_data):
-    paths = (path for path in sorted(shared_data.rglob("*.json*")) if path.stat().st_size < 1_000_000)
+    paths = (path for path in sorted(shared_data.rglob("*.json*")) if path.stat().st_size < 100_000)
     texts = (path.read_text(encoding="utf-8", errors="ignore") for path in paths)
     words = {word for text in texts for word in re.findall(r"\w+", text.lower())}
     assert len(words) > 10_000

@@ -73,11 +73,11 @@ def test_texts_in_unicode_have_the_numbers_of_rouge_score_with_its_words(respons
 def test_what_agents_said_has_the_numbers_of_rouge_score(shared_data):
     said = []
     for domain in ("airline", "retail", "telecom"):
-        for conversation in list(read(shared_data / "traces" / "tau2" / f"gpt-4.1_{domain}_default_1trials.json"))[:8]:
+        for conversation in list(read(shared_data / "traces" / "tau2" / f"gpt-4.1_{domain}_default_1trials.json"))[:3]:
             texts = [message.text for message in conversation.trace.messages if message.role == "assistant"]
             said += [text for text in texts if text.isascii() and 80 < len(text) < 700][:5]
     pairs = list(pairwise(said))
-    assert len(pairs) >= 40
+    assert len(pairs) >= 25
     for index, (response, reference) in enumerate(pairs):
         agrees_with_rouge_score(response, reference, stemmer=index % 2 == 1, tokenize="auto")
 
@@ -256,19 +256,19 @@ def test_half_a_character_is_a_word_that_names_it():
     assert score("\ud800 a", "\ud800").details["matches"] == 1
 
 
-MILLION = {
-    "lines": ("rougeLsum", "".join(f"line {number} of it\n" for number in range(58_000))),
-    "one word": ("rouge2", "y" * 1_000_000),
-    "Chinese": ("rougeL", "巴黎是法国的首都。" * 111_112),
-    "marks": ("rougeL", "e" + "\u0301" * 1_000_000),
+LONG = {
+    "lines": ("rougeLsum", "".join(f"line {number} of it\n" for number in range(15_000))),
+    "one word": ("rouge2", "y" * 250_000),
+    "Chinese": ("rougeL", "巴黎是法国的首都。" * 28_000),
+    "marks": ("rougeL", "e" + "\u0301" * 250_000),
 }
 
 
-@pytest.mark.parametrize(("type", "text"), MILLION.values(), ids=MILLION)
-def test_a_million_characters_take_no_long_time(type, text):
+@pytest.mark.parametrize(("type", "text"), LONG.values(), ids=LONG)
+def test_many_characters_take_no_long_time(type, text):
     start = time.process_time()
     assert score(text, "line 7 of it\n\n法国的首都。\ny\ne", type=type).status == "scored"
-    assert time.process_time() - start < 20  # what is not linear takes minutes
+    assert time.process_time() - start < 5  # what is not linear takes minutes
 
 
 @pytest.mark.parametrize(("type", "words"), [("rougeL", 100_001), ("rougeLsum", 31_623)])

@@ -298,8 +298,10 @@ RAISED = {*"⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉"}
 
 @pytest.mark.parametrize("form", ["NFC", "NFKD"])
 def test_every_character_is_one_with_its_other_forms_when_normalized(form):
-    """All of Unicode but raised and lowered digits as one text, which is equal just if each part of it is."""
-    every = " ".join(one for one in map(chr, (*range(0xD800), *range(0xE000, 0x110000))) if one not in RAISED)
+    """All that have another form, but raised and lowered digits, as one text, which is equal just if each part of it is."""
+    characters = map(chr, (*range(0xD800), *range(0xE000, 0x30000)))  # in higher planes, none has another form
+    every = " ".join(one for one in characters if one not in RAISED and not unicodedata.is_normalized(form, one))
+    assert len(every) > 2_000
     assert score(every, unicodedata.normalize(form, every), text="normalized") == 1
 
 
@@ -827,10 +829,10 @@ def test_lists_within_lists_of_any_order_take_no_time_that_doubles_with_each(lis
 
 
 def test_long_names_texts_and_lists_are_compared():
-    name, text = "a b" * 300_000, "x Y" * 300_000
+    name, text = "a b" * 100_000, "x Y" * 100_000
     assert paths(compare({name: 1}, {name: 2})) == [f'args["{name}"]']
     assert score(text, text.upper(), text="normalized") == 1
-    assert score([*range(100_000)], [*range(1, 100_001)]) == 0
-    assert score([*range(100_000)], [*range(99_999, -1, -1)], lists="unordered") == 1
-    assert score([*range(99_999)], [*range(99_999, -1, -1)], lists="contains") == 1
+    assert score([*range(30_000)], [*range(1, 30_001)]) == 0
+    assert score([*range(30_000)], [*range(29_999, -1, -1)], lists="unordered") == 1
+    assert score([*range(29_999)], [*range(29_999, -1, -1)], lists="contains") == 1
     assert score([*range(300)], [*range(300, 0, -1)], lists="unordered") == 0

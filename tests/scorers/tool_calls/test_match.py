@@ -66,11 +66,13 @@ def conversation(document: dict) -> Sample:
     return Sample.of(messages, id=document["conversation_id"], reference_tool_calls=expected)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def conversations(shared_data) -> list[Sample]:
+    """Every third conversation."""
     folder = shared_data / "traces" / "tooltalk" / "data"
     paths = sorted([*folder.glob("easy/*.json"), *folder.glob("tooltalk/*.json")])
-    return [conversation(json.loads(path.read_text())) for path in paths]
+    assert len(paths) == 78
+    return [conversation(json.loads(path.read_text())) for path in paths[::3]]
 
 
 def places(sample: Sample) -> list[tuple[int, int]]:
@@ -150,8 +152,7 @@ def test_each_preset_moves_as_its_definition_says(conversations, change, scope):
     content = set() if scope == "turn" and change is two_swapped else PRESET_VALUES[change]
     scorers = {name: ToolCallMatch(how.model_copy(update={"within": scope})) for name, how in PRESETS.items()}
     changed = [one for sample in conversations for one in change(sample)]
-    assert len(conversations) == 78
-    assert len(changed) > 50
+    assert len(changed) > 15
     expected = {name: float(name in content) for name in PRESETS}
 
     async def values() -> list[dict[str, float | None]]:  # one event loop for all of them
