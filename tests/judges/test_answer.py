@@ -262,7 +262,7 @@ LONG = {
     "one text that does not end": '{"a": "' + "x" * (N - 7),
     "one number": '{"a": ' + "1" * (N - 7) + "}",
     "empty objects": "{}" * (N // 2),
-    "different objects": "".join(f'{{"a":{number}}}' for number in range(N // 12)),
+    "different objects": "".join(f'{{"a":{number}}}' for number in range(N // 11)),
     "one key again and again": "{" + '"a":1,' * (N // 6 - 1) + '"a":1}',
     "one object in one key again and again": "{" + '"a":{"a":1},' * (N // 12 - 1) + '"a":2}',
     "thoughts": "<think>" * (N // 7),

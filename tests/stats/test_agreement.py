@@ -193,8 +193,8 @@ def test_redrawn_is_the_bootstrap_of_values(groups):
 
 def test_items_said_again_in_a_group_tell_nothing_more():
     a, b = np.random.default_rng(10).integers(0, 2, (2, 40))
-    once = bootstrap_items(lambda at: cohen_kappa(a[at], b[at]), 40)
-    again = bootstrap_items(lambda at: cohen_kappa(a[at % 40], b[at % 40]), 120, np.arange(120) % 40)
+    once = bootstrap_items(lambda at: cohen_kappa(a[at], b[at]), 40, draws=400)
+    again = bootstrap_items(lambda at: cohen_kappa(a[at % 40], b[at % 40]), 120, np.arange(120) % 40, draws=400)
     assert again == (pytest.approx(once.low), pytest.approx(once.high), "bootstrap, 40 groups")
 
 
@@ -205,9 +205,15 @@ def test_with_trials_of_tasks_only_the_clustered_interval_covers_kappa_as_often_
     wrong = np.repeat(random.random((runs, tasks)) < 0.2, trials, 1) ^ (random.random((runs, tasks * trials)) < 0.02)
     kappa = 1 - 2 * (0.2 * 0.98 + 0.8 * 0.02)  # of two raters who say yes half of the time
 
+    def estimated(a, off):
+        yes, judged = a.mean(), (a ^ off).mean()
+        return 1 - off.mean() / (yes * (1 - judged) + judged * (1 - yes))
+
+    assert estimated(human[0], wrong[0]) == pytest.approx(cohen_kappa(human[0], human[0] ^ wrong[0]))
+
     def coverage(groups):
         found = [
-            bootstrap_items(lambda at, a=a, b=a ^ off: cohen_kappa(a[at], b[at]), tasks * trials, groups, draws=150)
+            bootstrap_items(lambda at, a=a, off=off: estimated(a[at], off[at]), tasks * trials, groups, draws=150)
             for a, off in zip(human, wrong, strict=True)
         ]
         return np.mean([one.low <= kappa <= one.high for one in found])

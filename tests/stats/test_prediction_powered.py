@@ -211,7 +211,7 @@ def covered(intervals, truth):
     [(0.5, 0.9, 0.9), (0.8, 0.9, 0.6), (0.95, 0.97, 0.7), (0.3, 0.8, 0.97), (0.7, 0.99, 0.8), (0.5, 0.5, 0.5)],
 )
 def test_it_covers_the_share_that_people_would_count(n, share, sensitivity, specificity):
-    human, judged = verdicts(np.random.default_rng(1), 300, n + 500, share, sensitivity, specificity)
+    human, judged = verdicts(np.random.default_rng(1), 200, n + 500, share, sensitivity, specificity)
     found = [ppi_mean(said[:n], one[:n], one[n:]).interval for said, one in zip(human, judged, strict=True)]
     assert covered(found, share) >= 0.93
 
@@ -270,7 +270,7 @@ def votes(shared_data):
     return np.array([(value, said[item]) for item, value in by_item["expert"]])
 
 
-@pytest.mark.parametrize(("n", "ties"), [(20, False), (60, False), (60, True), (100, False), (150, False)])
+@pytest.mark.parametrize(("n", "ties"), [(20, False), (60, True), (150, False)])
 def test_it_covers_what_all_experts_say_by_the_labels_of_some_where_gpt_4_alone_never_does(votes, n, ties):
     human, judged = (votes if ties else votes[(votes != 0.5).all(axis=1)]).T
     truth, random = human.mean(), np.random.default_rng(0)

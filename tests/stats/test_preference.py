@@ -81,7 +81,7 @@ def test_intervals_cover_as_often_as_they_say_with_ties_and_with_votes_on_one_qu
         scores = (drawn < likely - tied / 2) + 0.5 * ((drawn >= likely - tied / 2) & (drawn < likely + tied / 2))
         votes_on = np.tile(np.arange(questions), votes)
         lists = first[votes_on].tolist(), second[votes_on].tolist(), np.broadcast_to(scores, (votes, questions)).ravel()
-        for groups, found in ((votes_on if clustered else None, covered), (None, naive)):
+        for groups, found in ((votes_on, covered), (None, naive)) if clustered else ((None, covered),):
             intervals = bradley_terry(*lists, groups).intervals
             found += [
                 intervals[player].low <= strength <= intervals[player].high for player, strength in enumerate(true)

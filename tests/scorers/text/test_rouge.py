@@ -73,11 +73,11 @@ def test_texts_in_unicode_have_the_numbers_of_rouge_score_with_its_words(respons
 def test_what_agents_said_has_the_numbers_of_rouge_score(shared_data):
     said = []
     for domain in ("airline", "retail", "telecom"):
-        for conversation in list(read(shared_data / "traces" / "tau2" / f"gpt-4.1_{domain}_default_1trials.json"))[:3]:
+        for conversation in list(read(shared_data / "traces" / "tau2" / f"gpt-4.1_{domain}_default_1trials.json"))[:5]:
             texts = [message.text for message in conversation.trace.messages if message.role == "assistant"]
             said += [text for text in texts if text.isascii() and 80 < len(text) < 700][:5]
     pairs = list(pairwise(said))
-    assert len(pairs) >= 25
+    assert len(pairs) >= 20
     for index, (response, reference) in enumerate(pairs):
         agrees_with_rouge_score(response, reference, stemmer=index % 2 == 1, tokenize="auto")
 
