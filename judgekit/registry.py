@@ -47,6 +47,11 @@ def import_object(reference: str) -> object:
     return named
 
 
+def is_named(name: str, group: Group, own: Collection[str]) -> bool:
+    """Return whether a name is one of judgekit's ``own``, of an installed package, or a reference."""
+    return name in own or name in entry_point_references(group) or ":" in name
+
+
 def find_object(
     name: str, group: Group, own: Mapping[str, Kind], needs: Collection[str], what: str, guess: str = ""
 ) -> Kind:
@@ -63,7 +68,7 @@ def find_object(
     if name in own:
         return own[name]
     packages = entry_point_references(group)
-    if name not in packages and ":" not in name:
+    if not is_named(name, group, own):
         unknown = ConfigError.unknown(what, name, {**own, **packages}, guess)
         raise ConfigError(f"{unknown}; name one of your own as package.module:NAME")
     imported = import_object(packages.get(name, name))

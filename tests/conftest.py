@@ -621,19 +621,37 @@ def _s3_client(s3_server) -> "Iterator[BaseClient]":
         yield client
 
 
+def _aws_settings() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
+
+
 @pytest.fixture
 def bucket(s3_server, _s3_client, monkeypatch) -> Iterator[Bucket]:
     """An empty bucket, with the environment that names its server."""
     import s3fs  # noqa: PLC0415 - as above
 
-    for name in [one for one in os.environ if one.startswith("AWS_")]:
+    for name in _aws_settings():
         monkeypatch.delenv(name)
     known = {"AWS_ENDPOINT_URL": s3_server, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": SECRET}
     known |= {"AWS_DEFAULT_REGION": "us-east-1", "AWS_CONFIG_FILE": os.devnull, "NO_PROXY": "127.0.0.1"}
     for name, value in known.items():
         monkeypatch.setenv(name, value)
     _s3_client.create_bucket(Bucket="bucket")
+    before = _aws_settings()
     yield Bucket(_s3_client)
-    s3fs.S3FileSystem.clear_instance_cache()
+    if _aws_settings() != before:
+        s3fs.S3FileSystem.clear_instance_cache()
+    for system in s3fs.S3FileSystem._cache.values():  # kept, since a client takes long to make
+        system.invalidate_cache()
     with urlopen(Request(f"{s3_server}/moto-api/reset", method="POST")):  # noqa: S310 - the server above
         pass
+
+
+@pytest.fixture
+def new_client(bucket) -> Iterator[None]:
+    """A client of the bucket that no other test uses, for one that changes its settings or its methods."""
+    import s3fs  # noqa: PLC0415 - as above
+
+    s3fs.S3FileSystem.clear_instance_cache()
+    yield
+    s3fs.S3FileSystem.clear_instance_cache()

@@ -1,6 +1,8 @@
 """Files and objects by path or URL, with a real S3 server on this machine."""
 
 import pickle
+import sys
+from importlib import import_module
 from pathlib import Path
 from urllib.request import Request, urlopen
 
@@ -101,7 +103,7 @@ def test_a_file_that_must_be_local(path):
 
 @pytest.mark.parametrize(("text", "extra"), [("gs://bucket/a.jsonl", "gcs"), ("az://container/a.jsonl", "azure")])
 def test_a_missing_library_is_named_with_its_command(text, extra, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, {"gcs": "gcsfs", "azure": "adlfs"}[extra], None)
+    monkeypatch.setitem(sys.modules, {"gcs": "gcsfs", "azure": "adlfs"}[extra], None)
     with pytest.raises(ConfigError, match=rf"^{text[:2]}:// URLs need a library: pip install 'judgekit\[{extra}\]'$"):
         to_location(text).open()
 
@@ -190,7 +192,7 @@ def test_wrong_credentials(use):
     assert str(caught.value) == "the service does not know the access key; check the credentials in the environment"
 
 
-@pytest.mark.usefixtures("bucket")
+@pytest.mark.usefixtures("new_client")
 def test_no_credentials(monkeypatch):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
@@ -202,7 +204,7 @@ def test_no_credentials(monkeypatch):
         to_location("s3://bucket/a.jsonl").current_version()
 
 
-@pytest.mark.usefixtures("bucket")
+@pytest.mark.usefixtures("new_client")
 def test_a_server_that_is_down(monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
@@ -231,7 +233,7 @@ class Answer(Exception):  # noqa: N818 - as the clients of services raise it
         (ValueError(), "ValueError"),
     ],
 )
-def test_errors_are_plain_lines(bucket, monkeypatch, error, found):
+def test_errors_are_plain_lines(new_client, monkeypatch, error, found):
     """Errors that the server of the tests does not raise, as the client passes them on."""
 
     def fail(*_: object, **__: object) -> None:
@@ -261,7 +263,7 @@ def test_an_error_leaves_the_old_object(bucket, error):
     assert bucket.get("a.json") == b"old"
 
 
-def test_an_upload_that_breaks_off_leaves_the_old_object(bucket, monkeypatch):
+def test_an_upload_that_breaks_off_leaves_the_old_object(bucket, new_client, monkeypatch):
     """A large object is sent in parts, which nobody sees before the last one has arrived."""
     url = to_location(bucket.put("a.json", "old"))
     sent = []
@@ -273,7 +275,7 @@ def test_an_upload_that_breaks_off_leaves_the_old_object(bucket, monkeypatch):
                 raise OSError("connection lost")
         return await real(self, method, *args, **kwargs)
 
-    real = __import__("s3fs").S3FileSystem._call_s3
+    real = import_module("s3fs").S3FileSystem._call_s3
     monkeypatch.setattr("s3fs.S3FileSystem._call_s3", part)
     with pytest.raises(OSError, match=r"^connection lost$"), atomic_write(url) as file:
         file.truncate(101 << 20)
@@ -293,7 +295,7 @@ def test_there_must_be_a_bucket_to_write_to(bucket):
         to_location("s3://bucket/new/").check_writable()
 
 
-@pytest.mark.usefixtures("bucket")
+@pytest.mark.usefixtures("new_client")
 def test_whoever_may_write_need_not_be_allowed_to_look(monkeypatch):
     def denied(*_: object) -> None:
         raise PermissionError("Forbidden") from Answer("AccessDenied")
@@ -308,7 +310,7 @@ def test_offline_only_storage_on_this_machine_is_used(monkeypatch):
     url = to_location("s3://bucket/a.jsonl")
     check_storage_offline(url)
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "https://s3.example.org")
-    __import__("s3fs").S3FileSystem.clear_instance_cache()
+    import_module("s3fs").S3FileSystem.clear_instance_cache()
     with pytest.raises(OfflineError, match=r"^s3://bucket/a.jsonl: offline mode only allows storage on this machine"):
         check_storage_offline(url)
 

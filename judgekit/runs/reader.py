@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -85,7 +86,7 @@ class RunReader(RunFile):
         if not is_intact(row):
             raise self._damaged(f"run {number}")
         with self._reading(f"run {number}"):
-            return RunRecord.model_validate({**from_json(body), "number": number})
+            return _run_record(body, number)
 
     def records(self) -> Iterator[RunRecord]:
         """Yield the records of all runs, oldest first. Damaged ones are left out."""
@@ -381,6 +382,12 @@ class RunReader(RunFile):
     def _unpacked(self, kind: type[PackedRecord], body: bytes, what: str, dictionary: bytes) -> PackedRecord:
         with self._reading(what):
             return kind.model_validate_json(body if self.path is None else decompress(body, dictionary))
+
+
+@lru_cache(8)
+def _run_record(body: bytes, number: int) -> RunRecord:
+    """Return a run's record. Reports read it again for each scorer."""
+    return RunRecord.model_validate({**from_json(body), "number": number})
 
 
 def _listed(numbers: Iterable[int]) -> str:

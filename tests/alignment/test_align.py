@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +26,7 @@ WRITTEN = {"reason": "people dislike shouting", "guidelines": [{"rule": GOOD_RUL
 Writes = Mapping[str, object] | Callable[[Request], Mapping[str, object]]
 
 
-def recordings(count: int = 100) -> list[Sample]:
+def recordings(count: int = 60) -> list[Sample]:
     """Conversations in which the agent shouts in two of five."""
     dice = random.Random(1)  # noqa: S311 - conversations, and no secrets
     found: list[Sample] = []
@@ -67,11 +68,22 @@ def tone(asked: Judge) -> PromptScorer:
     return PromptScorer(load_prompt("tone"), asked)
 
 
+@pytest.fixture(scope="module")
+def scored_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with a run of the old question."""
+    path = tmp_path_factory.mktemp("scored") / "runs.sqlite"
+    run(recordings(), [tone(judge())], store=path)
+    return path
+
+
 @pytest.fixture
-def scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def scored(scored_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """A stored run of the old question, with the working directory beside it."""
     monkeypatch.chdir(tmp_path)
-    return run(recordings(), [tone(judge())], store=tmp_path / ".judgekit" / "runs.sqlite")
+    store = tmp_path / ".judgekit" / "runs.sqlite"
+    store.parent.mkdir()
+    shutil.copy(scored_once, store)
+    return Run.stored(1, store)
 
 
 def answer(request: Request, *, lacking: bool) -> Mapping[str, object]:
@@ -121,7 +133,7 @@ def test_the_judge_is_sent_no_comment_and_every_candidate_once(scored: Run) -> N
     assert any(GOOD_RULE in text for text in sent)
     judged = len({one.kind for one in found.candidates if not one.refusal_reason})
     # the old question on all, candidates on those that choose, and old and new on those that test
-    assert len(sent) == 100 + judged * found.roles["validation"] + 2 * found.roles["test"]
+    assert len(sent) == 60 + judged * found.roles["validation"] + 2 * found.roles["test"]
 
 
 def test_a_worse_question_is_not_written(scored: Run) -> None:
@@ -139,7 +151,7 @@ def test_a_judge_that_is_right_on_all_that_may_be_read_is_refused(scored: Run) -
     asked = ScriptedJudge(lambda request: dict(answer(request, lacking="!" in request.messages[1].content)))
     found = align(tone(asked), scored, labels(recordings()))
     assert found.outcome == "refused"
-    assert "agrees with people on all 20 labeled samples that may be read" in str(found)
+    assert f"agrees with people on all {found.roles['train']} labeled samples that may be read" in str(found)
 
 
 def test_a_judge_that_is_as_good_as_people_is_refused(scored: Run) -> None:
@@ -331,5 +343,5 @@ def test_an_uncached_judge_that_answers_otherwise_is_another_look(scored: Run) -
         return answer(request, lacking=dice.random() < 0.5)
 
     noisy = tone(ScriptedJudge(lambda request: dict(says(request))))
-    looks = [align(noisy, scored, labels(recordings()), output=f"new{number}.md").look for number in range(3)]
-    assert looks == [1, 2, 3]
+    looks = [align(noisy, scored, labels(recordings()), output=f"new{number}.md").look for number in range(2)]
+    assert looks == [1, 2]

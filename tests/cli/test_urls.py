@@ -206,7 +206,7 @@ def test_an_object_that_cannot_be_written_is_an_error_before_anything_is_scored(
     assert not DEFAULT_RUNS_PATH.exists()
 
 
-def test_a_result_that_cannot_be_uploaded_is_an_error_that_keeps_the_run(cli, bucket, monkeypatch):
+def test_a_result_that_cannot_be_uploaded_is_an_error_that_keeps_the_run(cli, bucket, new_client, monkeypatch):
     def fail(*_: object) -> None:
         raise PermissionError("Access Denied")
 

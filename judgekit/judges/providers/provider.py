@@ -9,7 +9,7 @@ from judgekit.judges.providers.litellm import LitellmClient
 from judgekit.judges.providers.openai import OpenAIClient
 from judgekit.judges.providers.secrets import read_secret
 from judgekit.judges.request import Client
-from judgekit.registry import find_object
+from judgekit.registry import find_object, is_named
 
 
 class Provider(NamedTuple):
@@ -66,6 +66,8 @@ def get_provider(name: str) -> Provider:
 
 def find_provider(name: str) -> Provider | None:
     """Return a provider, or ``None`` if it does not exist: replies of discontinued models can still be replayed."""
+    if not is_named(name, "providers", PROVIDERS):
+        return None
     try:
         return get_provider(name)
     except ConfigError:
