@@ -173,7 +173,7 @@ def test_a_plan_says_about_how_large_the_run_will_be(conversations, judged, tmp_
     goal = {"goal": "g", "end_state": "e", "reason": reason, "evidence": [1], "verdict": "achieved"}
     judge = ScriptedJudge(lambda _: {"goals": [goal]})
     chosen = [AgentGoalAccuracyWithoutReference(judge)] if judged else ["max_messages:3"]
-    path = conversations(300)
+    path = conversations(300 if judged else 700)
     expected = plan(path, chosen).stored_bytes
     run(path, chosen, store=tmp_path / "runs.sqlite")
     with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as db:
