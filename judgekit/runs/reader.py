@@ -381,7 +381,7 @@ class RunReader(RunFile):
 
     def _unpacked(self, kind: type[PackedRecord], body: bytes, what: str, dictionary: bytes) -> PackedRecord:
         with self._reading(what):
-            return kind.model_validate_json(body if self.path is None else decompress(body, dictionary))
+            return kind.model_validate_json(decompress(body, dictionary))
 
 
 @lru_cache(8)

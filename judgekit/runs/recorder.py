@@ -3,8 +3,9 @@
 import asyncio
 import random
 import sqlite3
+from asyncio import shield, wrap_future
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from judgekit.runs.hashed_media import hash_media
 from judgekit.runs.hashes import SampleHashes
 from judgekit.runs.reader import CALLS_ADAPTER
 from judgekit.runs.rows import Row, RunRecord, sample_labels
-from judgekit.runs.schema import Compressor, checksum, is_intact, upsert
+from judgekit.runs.schema import checksum, compress, compressor, is_intact
 from judgekit.runs.store import RunStore
 from judgekit.runs.textless import TextRemover
 from judgekit.runs.usage import ConversationUsage
@@ -31,21 +32,6 @@ _TOGETHER = 50  # rows of one statement
 _ID_BITS = 62
 _DICTIONARY_BYTES = 2**15  # the most that zlib looks back
 _WITH_ONE_DICTIONARY = 1_000  # conversations that are lost if the dictionary is damaged
-_INSERTS = {
-    "samples": upsert(
-        "samples",
-        (
-            *("run", "number", "id", "trace_id", "group", "domain", "labels", "label_sources", "usage"),
-            *("references_hash", "fields_hash", "first_message_hash", "checksum"),
-        ),
-    ),
-    "dictionaries": "INSERT INTO dictionaries VALUES (?)",
-    "conversations": upsert("conversations", ("run", "number", "dictionary", "sample", "checksum")),
-    "unscored_calls": "INSERT OR REPLACE INTO unscored_calls VALUES (?)",
-    "scores": "INSERT OR REPLACE INTO scores VALUES (?)",
-    "exchanges": "INSERT OR REPLACE INTO exchanges VALUES (?)",
-}
-"""The statement for each table; ``(?)`` stands for the rows."""
 
 _TableRow: TypeAlias = tuple[object, ...]
 
@@ -93,11 +79,11 @@ class Recorder:
         self._indexes = {scorer.name: index for index, scorer in enumerate(record.scorers)}
         self._judged = {index for index, scorer in enumerate(record.scorers) if scorer.judged}
         self._exchange_compressors = [
-            Compressor(scorer.exchange_dictionary if scorer.judged else b"") for scorer in record.scorers
+            compressor(scorer.exchange_dictionary if scorer.judged else b"") for scorer in record.scorers
         ]
         self._conversations = 0
         self._dictionary = 0
-        self._compressor = Compressor()
+        self._compressor = compressor()
         self._is_new = is_new or store.is_empty(record.number)
         self._attempts: dict[tuple[int, int], _Attempt] = {}
         self._waiting = _Batch()
@@ -129,10 +115,10 @@ class Recorder:
         if (body := _body(hash_media(sample))) is not None:
             if not self._conversations % _WITH_ONE_DICTIONARY:  # they have much in common, such as the system message
                 dictionary = body[-_DICTIONARY_BYTES:]
-                self._dictionary, self._compressor = self._random.getrandbits(_ID_BITS), Compressor(dictionary)
+                self._dictionary, self._compressor = self._random.getrandbits(_ID_BITS), compressor(dictionary)
                 self._add("dictionaries", self._dictionary, dictionary)
             self._conversations += 1
-            self._add("conversations", index, self._dictionary, self._packed(body, self._compressor))
+            self._add("conversations", index, self._dictionary, compress(body, self._compressor))
 
     def add_ledger(self, index: int, scorer: str, calls: list[JudgeCall]) -> None:
         """Register the ledger of a score in progress. Its calls were paid for, whether or not the score is kept."""
@@ -168,7 +154,7 @@ class Recorder:
             self._waiting.replaced.append((self._run, row.index, scorer))
         for number, call in enumerate(row.score.calls if self._textless is None else ()):
             if call.exchange is not None and (body := _body(call.exchange)) is not None:
-                packed = self._packed(body, self._exchange_compressors[scorer])
+                packed = compress(body, self._exchange_compressors[scorer])
                 self._add("exchanges", row.index, scorer, number, packed)
 
     def add_rows(self, table: str, rows: Iterable[_TableRow]) -> None:
@@ -186,18 +172,26 @@ class Recorder:
             raise self._failure
         self._waiting.rows[table].append((self._run, *values))
 
-    def _packed(self, body: bytes, compressor: Compressor) -> bytes:
-        """Return a record as it is stored: compressed in a file."""
-        return body if self._store.path is None else compressor.compress(body)
-
     def _take_waiting(self) -> _Batch:
         """Return the waiting rows, including calls that were paid since for scores in progress."""
         for (index, scorer), attempt in self._attempts.items():
             if attempt.written < len(attempt.calls):
                 attempt.written = len(attempt.calls)
-                self._add("unscored_calls", attempt.id, index, scorer, self._calls(attempt.calls))
+                calls = self._calls(attempt.calls)
+                self._waiting.rows["unscored_calls"].append((self._run, attempt.id, index, scorer, calls))
         waiting, self._waiting = self._waiting, _Batch()
         return waiting
+
+    def _write_in_background(self, batch: _Batch) -> None:
+        """Write from the thread. An error is raised to whoever adds something next."""
+        if self._failure is not None or not batch.rows:
+            return
+        try:
+            if self._store.path is not None and self._background is None:
+                self._background = self._store.reopen()
+            self._write(self._background or self._store, batch)
+        except Exception as error:  # noqa: BLE001 - it is raised in the thread of the run
+            self._failure = error
 
     def _write(self, store: RunStore, batch: _Batch) -> None:
         with store.transaction() as db:
@@ -240,56 +234,24 @@ class Recorder:
                 yield
             finally:
                 regularly.cancel()
-                await _uncanceled(self._end(thread))
+                await shield(wrap_future(thread.submit(self._write_in_background, self._take_waiting())))
         if self._failure is not None:
             raise self._failure
 
     async def _write_regularly(self, thread: ThreadPoolExecutor) -> None:
         while self._failure is None:
             await asyncio.sleep(_AT_ONCE)
-            await self._write_in(thread)
-
-    async def _end(self, thread: ThreadPoolExecutor) -> None:
-        if self._writing is not None:
-            await asyncio.wait((self._writing,))
-        if self._failure is None:
-            await self._write_in(thread)
-
-    async def _write_in(self, thread: ThreadPoolExecutor) -> None:
-        if not (batch := self._take_waiting()).rows:
-            return
-        self._writing = asyncio.get_running_loop().run_in_executor(thread, self._write_in_background, batch)
-        await asyncio.wait((self._writing,))
-
-    def _write_in_background(self, batch: _Batch) -> None:
-        """Write from the thread. An error is raised to whoever adds something next."""
-        try:
-            if self._store.path is not None and self._background is None:
-                self._background = self._store.reopen()
-            self._write(self._background or self._store, batch)
-        except Exception as error:  # noqa: BLE001 - it is raised in the thread of the run
-            self._failure = error
+            if (batch := self._take_waiting()).rows:
+                self._writing = wrap_future(thread.submit(self._write_in_background, batch))
+                await asyncio.wait((self._writing,))
 
 
 def _insert(db: sqlite3.Connection, table: str, rows: Sequence[_TableRow]) -> None:
     """Write rows with checksums, many with each statement; after each one, a thread waits for its turn to run Python."""
     for first in range(0, len(rows), _TOGETHER):
         some = [(*row, checksum(row)) for row in rows[first : first + _TOGETHER]]
-        row = f"({', '.join('?' * len(some[0]))})"
-        db.execute(_INSERTS[table].replace("(?)", ", ".join([row] * len(some))), [*chain.from_iterable(some)])
-
-
-async def _uncanceled(work: Coroutine[object, object, None]) -> None:
-    """Finish the work, however often it is canceled, and then pass on the cancellation."""
-    task, canceled = asyncio.create_task(work), None
-    while not task.done():
-        try:
-            await asyncio.wait((task,))
-        except asyncio.CancelledError as error:
-            canceled = error
-    task.result()
-    if canceled is not None:
-        raise canceled
+        places = ", ".join([f"({', '.join('?' * len(some[0]))})"] * len(some))
+        db.execute(f"INSERT OR REPLACE INTO {table} VALUES {places}", [*chain.from_iterable(some)])  # noqa: S608 - our own names
 
 
 def _written(calls: Iterable[JudgeCall]) -> str:

@@ -94,40 +94,27 @@ class ScoreRow(NamedTuple):
     checksum: int
 
 
-def _table(name: str) -> str:
-    key = f", PRIMARY KEY ({KEYS[name]})" if name in KEYS else ""
-    ending = ", WITHOUT ROWID" if name in _WITHOUT_ROWID else ""
-    return f"CREATE TABLE {name} ({_COLUMNS[name]}, checksum INTEGER NOT NULL{key}) STRICT{ending}"
-
-
 SCHEMA = (
-    *map(_table, _COLUMNS),
+    *(
+        f"CREATE TABLE {table} ({columns}, checksum INTEGER NOT NULL"
+        f"{f', PRIMARY KEY ({KEYS[table]})' if table in KEYS else ''}) STRICT"
+        f"{', WITHOUT ROWID' if table in _WITHOUT_ROWID else ''}"
+        for table, columns in _COLUMNS.items()
+    ),
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {SCHEMA_VERSION}",
 )
 
 
-def upsert(table: str, columns: Sequence[str]) -> str:
-    """Return the statement that inserts rows, or updates those that differ; ``(?)`` stands for the rows."""
-    names = ", ".join(f'"{name}"' for name in columns)
-    there = ", ".join(f'{table}."{name}"' for name in columns)
-    given = ", ".join(f'excluded."{name}"' for name in columns)
-    return (
-        f"INSERT INTO {table} VALUES (?) "  # noqa: S608 - our own names
-        f"ON CONFLICT ({KEYS[table]}) DO UPDATE SET ({names}) = ({given}) WHERE ({there}) IS NOT ({given})"
-    )
+def compressor(dictionary: bytes = b"") -> "zlib._Compress":
+    """Return a compressor for `compress`. A ``dictionary`` of text that many records share makes them shorter."""
+    return zlib.compressobj(_LEVEL, zdict=dictionary)
 
 
-class Compressor:
-    """A compressor of records. A ``dictionary`` of text that many records share makes them shorter."""
-
-    def __init__(self, dictionary: bytes = b"") -> None:
-        self._packer = zlib.compressobj(_LEVEL, zdict=dictionary)
-
-    def compress(self, record: bytes) -> bytes:
-        """Return a compressed record. Any thread may call it."""
-        packer = self._packer.copy()  # reading the dictionary again for each record would take longer
-        return packer.compress(record) + packer.flush()
+def compress(record: bytes, fresh: "zlib._Compress") -> bytes:
+    """Return a compressed record. Any thread may call it."""
+    packer = fresh.copy()  # reading the dictionary again for each record would take longer
+    return packer.compress(record) + packer.flush()
 
 
 def decompress(body: bytes, dictionary: bytes = b"") -> bytes:
