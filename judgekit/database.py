@@ -24,14 +24,18 @@ def create_parent_folder(path: Path) -> None:
         ignored.write_text("*\n!/.gitignore\n!/audits/\n!/audits/*.json\n")
 
 
-def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
-    """Return a connection to a file, which is created if it does not exist, unless ``read_only``.
+def connect(path: Path | None, *, read_only: bool = False) -> sqlite3.Connection:
+    """Return a connection to a file, or to memory if there is no path.
 
-    Transactions are begun explicitly, and writers wait for each other for ten seconds. Any thread may use the
-    connection, one at a time.
+    The file and its folder are created if they do not exist, unless ``read_only``. Transactions are begun explicitly,
+    and writers wait for each other for ten seconds. Any thread may use the connection, one at a time.
     """
+    if path is None:
+        return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     mode = "rwc"
-    if read_only:
+    if not read_only:
+        create_parent_folder(path)
+    else:
         # To read a WAL, SQLite creates an index of it. If there is none, it does not need to look for one.
         in_use = any(Path(f"{path}{ending}").exists() for ending in ("-wal", "-journal"))
         mode = "ro" if in_use else "ro&immutable=1"

@@ -309,7 +309,8 @@ def ledger(*, isolated: bool = False) -> Generator[list[JudgeCall]]:
         yield calls
 
 
-_repeat: ContextVar[int] = ContextVar("judgekit_repeat", default=0)
+current_repeat: ContextVar[int] = ContextVar("judgekit_repeat", default=0)
+"""The index of the current repeat, from 0."""
 
 
 def independent_repeat(index: int, of: int) -> AbstractContextManager[None]:
@@ -317,12 +318,7 @@ def independent_repeat(index: int, of: int) -> AbstractContextManager[None]:
 
     Nested repeats are independent as well.
     """
-    return _set(_repeat, _repeat.get() * of + index)
-
-
-def current_repeat() -> int:
-    """Return the index of the current repeat, from 0."""
-    return _repeat.get()
+    return _set(current_repeat, current_repeat.get() * of + index)
 
 
 def record_calls(*new_calls: JudgeCall) -> None:
@@ -331,17 +327,13 @@ def record_calls(*new_calls: JudgeCall) -> None:
         calls.extend(new_calls)
 
 
-_run: ContextVar[str | None] = ContextVar("judgekit_run", default=None)
+current_run: ContextVar[str | None] = ContextVar("judgekit_run", default=None)
+"""The id of the current run, if there is one."""
 
 
 def in_run(run: str) -> AbstractContextManager[None]:
     """Charge costs inside to the run with this id."""
-    return _set(_run, run)
-
-
-def current_run() -> str | None:
-    """Return the id of the current run, if there is one."""
-    return _run.get()
+    return _set(current_run, run)
 
 
 _scorers: ContextVar[tuple[object, ...]] = ContextVar("judgekit_scorers", default=())
@@ -370,17 +362,13 @@ def check_declared(prompt: object, name: str) -> None:
         )
 
 
-_plan: ContextVar[MutableMapping[object, object] | None] = ContextVar("judgekit_plan", default=None)
+current_plan: ContextVar[MutableMapping[object, object] | None] = ContextVar("judgekit_plan", default=None)
+"""The data that judges keep for the current plan, if there is one."""
 
 
 def planning() -> AbstractContextManager[None]:
     """Send nothing inside: judges record their requests in the ledger and raise `PlannedError`."""
-    return _set(_plan, {})
-
-
-def current_plan() -> MutableMapping[object, object] | None:
-    """Return the data that judges keep for the current plan, if there is one."""
-    return _plan.get()
+    return _set(current_plan, {})
 
 
 _outages: ContextVar[MutableMapping[object, JudgeError] | None] = ContextVar("judgekit_outages", default=None)

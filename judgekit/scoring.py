@@ -328,16 +328,12 @@ def signature(scorer: Scorer) -> str:
     return hashlib.sha256(json.dumps(signature_data(scorer), sort_keys=True).encode()).hexdigest()[:16]
 
 
-def signature_data(scorer: Scorer) -> JsonValue:
-    """Return the JSON that `signature` hashes, to show how two scorers differ.
+def signature_data(value: object) -> JsonValue:
+    """Return the JSON of a scorer that `signature` hashes, to show how two scorers differ.
 
     Raises:
         ConfigError: A field holds a value that cannot be identified.
     """
-    return cast("JsonValue", _identity(scorer))
-
-
-def _identity(value: object) -> object:
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
     if value is None or isinstance(value, str | int | float | bool):
         return value
@@ -347,11 +343,11 @@ def _identity(value: object) -> object:
         # Fields excluded from JSON do not change the score either.
         kept = [name for name, field_info in type(value).model_fields.items() if not field_info.exclude]
         kept += type(value).model_computed_fields
-        return [kind, {name: _identity(getattr(value, name)) for name in kept}]
+        return [kind, {name: signature_data(getattr(value, name)) for name in kept}]
     if isinstance(value, dict):
-        return {str(key): _identity(item) for key, item in cast("dict[object, object]", value).items()}
+        return {str(key): signature_data(item) for key, item in cast("dict[object, object]", value).items()}
     if isinstance(value, list | tuple):
-        return [_identity(item) for item in cast("list[object]", value)]
+        return [signature_data(item) for item in cast("list[object]", value)]
     if callable(value) and not is_dataclass(value):
         version = getattr(value, "version", None)
         if not isinstance(version, str):
@@ -366,8 +362,8 @@ def _identity(value: object) -> object:
                 "a callable object, or one without source): give it a version, as in @scorer(version='1')"
             )
         # Fields that are not compared do not change the score, such as the cache's location or the concurrency.
-        held = {member.name: _identity(getattr(value, member.name)) for member in fields(value) if member.compare}
-        return [kind, held, _identity(getattr(value, "prompts", None))]
+        held = {member.name: signature_data(getattr(value, member.name)) for member in fields(value) if member.compare}
+        return [kind, held, signature_data(getattr(value, "prompts", None))]
     raise ConfigError(f"{value!r} cannot be part of a scorer's signature; make the scorer a dataclass")
 
 

@@ -239,9 +239,9 @@ def test_draws_within_draws_are_told_apart():
         with independent_repeat(outer, 3):
             for inner in range(2):
                 with independent_repeat(inner, 2):
-                    found.append(current_repeat())
+                    found.append(current_repeat.get())
     assert found == list(range(6))
-    assert current_repeat() == 0
+    assert current_repeat.get() == 0
 
 
 @pytest.mark.parametrize(

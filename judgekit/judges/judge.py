@@ -201,7 +201,7 @@ class Judge(JudgeSettings):
         filled = prompt.fill(sample, RenderOptions(self.conversation_tokens, self.images))
         schema = strict_schema(answer, has_sub_agents=filled.has_sub_agents)
         version = prompt.version(schema, has_sub_agents=filled.has_sub_agents, has_images=filled.has_images)
-        repeat, params = current_repeat(), {name: copy_json(param) for name, param in self.params.items()}
+        repeat, params = current_repeat.get(), {name: copy_json(param) for name, param in self.params.items()}
         if repeat and isinstance(seed := params.get("seed"), int):  # equal seeds would give equal repeats
             params["seed"] = seed + repeat
 
@@ -230,7 +230,7 @@ class Judge(JudgeSettings):
         )
 
     async def _reply(self, request: Request) -> Reply:
-        loop, clients, plan = asyncio.get_running_loop(), self._clients, current_plan()
+        loop, clients, plan = asyncio.get_running_loop(), self._clients, current_plan.get()
         if plan is not None:  # each plan counts from zero
             fresh: _Clients = WeakKeyDictionary()
             _, clients = cast("tuple[Self, _Clients]", plan.setdefault(id(self), (self, fresh)))
@@ -266,7 +266,7 @@ async def _open_until_end(building: Awaitable[Client], clients: ReferenceType[_C
 
 async def close_plan() -> None:
     """Close the clients that judges opened for the current plan, in this event loop."""
-    for _, clients in cast("dict[int, tuple[Judge, _Clients]]", current_plan() or {}).values():
+    for _, clients in cast("dict[int, tuple[Judge, _Clients]]", current_plan.get() or {}).values():
         opening, closing = clients.get(asyncio.get_running_loop(), (None, None))
         if closing is not None and opening is not None and opening.done():
             await closing.aclose()

@@ -46,7 +46,7 @@ async def build_client(judge: JudgeSettings, spending: Spending | None, schema_s
     """
     if isinstance(judge.cache, RedisAddress):
         await run_in_thread(lambda: check_replies(judge))
-    if current_plan() is not None:
+    if current_plan.get() is not None:
         is_there = isinstance(judge.cache, RedisAddress) or judge.cache.exists()
         read = judge.cache_mode_used in ("read_write", "replay") and is_there
         return DryRunClient(await run_in_thread(lambda: open_replies(judge.cache)) if read else None, judge.known_price)

@@ -74,13 +74,14 @@ def show_summary(
     raw = {line.scorer: Estimate.of(line.value, intervals.get(line.scorer)) for line in summary}
     columns = summary_columns(summary, corrected, raw)
     console.print(_numbers(columns, low_coverage))
-    if summary.used_judge:
+    used_judge = any(line.requests or line.cached for line in summary)
+    if used_judge:
         name = columns[0]._replace(name="asked a judge")
         console.print(_table_of([name, *(column for column in columns if column.subject == "judge")]))
     if imported := summary.imported:
         with recorded_text(console):
             console.print(escaped_text(imported))
-    if summary.used_judge and summary.prices:
+    if used_judge and summary.prices:
         console.print(escaped_text(summary.prices))
     for note in _unusual(intervals):
         console.print(escaped_text(note))

@@ -15,15 +15,15 @@ from judgekit.database import (
     ACCESS_CODES,
     DATABASE_ERRORS,
     connect,
-    create_parent_folder,
     enable_wal,
     result_code,
     schema_version,
 )
 from judgekit.errors import StoreError
 from judgekit.locations import require_local
-from judgekit.runs.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION
+from judgekit.runs.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, is_intact
 
+_MOST_DICTIONARIES = 50  # in memory
 _ADVICE = {
     sqlite3.SQLITE_FULL: "free some disk space; the scores so far are saved",
     sqlite3.SQLITE_BUSY: "another program is writing to it; try again when it is done",
@@ -39,31 +39,24 @@ class RunFile:
     def __init__(self, path: Path | str | None = None, *, read_only: bool = False) -> None:
         self.path = None if path is None else require_local(path, "runs are kept in a SQLite file, which must be local")
         self.read_only = read_only
-        with self._explaining_errors():
-            self._db = self._open(read_only=read_only)
-        weakref.finalize(self, self._db.close)
-
-    def _open(self, *, read_only: bool) -> sqlite3.Connection:
+        self._dictionaries: dict[tuple[int, int], bytes | None] = {}
         path = self.path
-        if path is None:
-            db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        else:
-            if path.is_dir():
-                raise StoreError(f"{path}: cannot hold runs: it is a folder; name a file in it")
-            if read_only and not path.exists():
-                raise StoreError(f"{path}: there are no runs yet; judgekit run creates one")
-            if not read_only:
-                create_parent_folder(path)
+        if path is not None and path.is_dir():
+            raise StoreError(f"{path}: cannot hold runs: it is a folder; name a file in it")
+        if path is not None and read_only and not path.exists():
+            raise StoreError(f"{path}: there are no runs yet; judgekit run creates one")
+        with self._explaining_errors():
             # A file that cannot be written is opened as immutable. Otherwise, others may write while rows are read.
-            may_write = os.access(path.parent, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
-            db = connect(path, read_only=read_only and not may_write)
-        try:
-            self._inode = None if path is None else path.stat().st_ino
-            self._prepare(db, read_only=read_only)
-        except BaseException:
-            db.close()
-            raise
-        return db
+            folder = Path() if path is None else path.parent
+            may_write = os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+            self._db = connect(path, read_only=read_only and not may_write)
+            close = weakref.finalize(self, self._db.close)
+            try:
+                self._inode = None if path is None else path.stat().st_ino
+                self._prepare(self._db, read_only=read_only)
+            except BaseException:
+                close()
+                raise
 
     def _prepare(self, db: sqlite3.Connection, *, read_only: bool) -> None:
         db.execute("BEGIN")
@@ -110,6 +103,18 @@ class RunFile:
             return self.path.stat().st_ino == self._inode
         except FileNotFoundError:
             return False
+
+    def _dictionary(self, conversation: tuple[Any, ...]) -> bytes | None:
+        """Return the dictionary that a conversation is compressed with; ``None`` if either is damaged."""
+        if not is_intact(conversation):
+            return None
+        run, _, dictionary, *_ = conversation
+        if (run, dictionary) not in self._dictionaries:
+            if len(self._dictionaries) == _MOST_DICTIONARIES:
+                self._dictionaries.clear()
+            row = next(self._select("SELECT * FROM dictionaries WHERE run = ? AND id = ?", run, dictionary), None)
+            self._dictionaries[run, dictionary] = row[2] if row is not None and is_intact(row) else None
+        return self._dictionaries[run, dictionary]
 
     def _select(self, sql: str, *values: object) -> Iterator[tuple[Any, ...]]:
         with self._explaining_errors():

@@ -37,6 +37,7 @@ class Tally:
         worker_counts: A function that returns how many scores other processes have made, and how many of these failed.
         in_flight: A function that returns the number of requests in flight; ``None`` if this is unknown.
         workers: The number of workers on other machines; 0 if there are none.
+        seen: The numbers of scores at the latest times, for the pace.
     """
 
     total: int | None = None
@@ -48,7 +49,7 @@ class Tally:
     worker_counts: Callable[[], tuple[int, int]] = lambda: (0, 0)
     in_flight: Callable[[], int] | None = None
     workers: int = 0
-    _seen: deque[tuple[float, int]] = field(default_factory=deque[tuple[float, int]], repr=False)
+    seen: deque[tuple[float, int]] = field(default_factory=deque[tuple[float, int]], repr=False)
 
     def add(self, row: Row) -> None:
         """Count a score."""
@@ -89,10 +90,10 @@ class Tally:
 
     def _pace(self, done: int, now: float) -> float | None:
         """Return the latest scores per second; ``None`` if there are none."""
-        self._seen.append((now, done))
-        while now - self._seen[0][0] > _PACE:
-            self._seen.popleft()
-        then, before = self._seen[0]
+        self.seen.append((now, done))
+        while now - self.seen[0][0] > _PACE:
+            self.seen.popleft()
+        then, before = self.seen[0]
         return (done - before) / (now - then) if done > before else None
 
 
@@ -134,7 +135,7 @@ def _bar(tally: Tally) -> "RenderableType":
 
 def _print_lines(tally: Tally, console: "Console", ended: threading.Event) -> None:
     started, lines = time.monotonic(), 0
-    tally.status(started)
+    tally.seen.append((started, tally.done))
 
     def show() -> None:
         now = time.monotonic()

@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from functools import lru_cache
 from itertools import groupby, islice
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter
@@ -25,7 +24,6 @@ CALLS_ADAPTER = TypeAdapter(tuple[JudgeCall, ...])
 PackedRecord = TypeVar("PackedRecord", bound=FrozenModel)
 _READ_AT_ONCE = 1_000  # numbers of conversations
 _SCORES_AT_ONCE = 64
-_MOST_DICTIONARIES = 50  # in memory
 _SCORES = "SELECT * FROM scores WHERE run = ?"
 _SAMPLES = "SELECT * FROM samples WHERE run = ? AND number IN (SELECT value FROM json_each(?))"
 _OF_NUMBERS = " AND sample IN (SELECT value FROM json_each(?))"
@@ -56,10 +54,6 @@ class ScoredSample(NamedTuple):
 
 class RunReader(RunFile):
     """A file of runs, opened for reading; see `judgekit.runs.store.RunStore`."""
-
-    def __init__(self, path: Path | str | None = None, *, read_only: bool = False) -> None:
-        super().__init__(path, read_only=read_only)
-        self._dictionaries: dict[tuple[int, int], bytes | None] = {}
 
     def score_row(self, run: int, sample: int, scorer: int) -> ScoreRow | None:
         """Return the table row of a score, by the number of its sample and the index of its scorer, if there is one."""
@@ -307,18 +301,6 @@ class RunReader(RunFile):
         """Return whether the conversation of a sample is stored."""
         row = next(self._select(_CONVERSATION, run, number), None)
         return row is not None and self._dictionary(row) is not None
-
-    def _dictionary(self, conversation: tuple[Any, ...]) -> bytes | None:
-        """Return the dictionary that a conversation is compressed with; ``None`` if either is damaged."""
-        if not is_intact(conversation):
-            return None
-        run, _, dictionary, *_ = conversation
-        if (run, dictionary) not in self._dictionaries:
-            if len(self._dictionaries) == _MOST_DICTIONARIES:
-                self._dictionaries.clear()
-            row = next(self._select("SELECT * FROM dictionaries WHERE run = ? AND id = ?", run, dictionary), None)
-            self._dictionaries[run, dictionary] = row[2] if row is not None and is_intact(row) else None
-        return self._dictionaries[run, dictionary]
 
     def damaged(self, run: int) -> DamagedRows:
         """Return the conversations and judge replies of a run that are damaged."""

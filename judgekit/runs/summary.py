@@ -111,11 +111,6 @@ class Summary:
         return {name: values for name, values in self._slices.items() if values is not None and len(values) > 1}
 
     @property
-    def used_judge(self) -> bool:
-        """Whether any judge answered, including from a cache."""
-        return any(line.requests or line.cached for line in self)
-
-    @property
     def prices(self) -> str:
         """The lists behind the costs, such as ``prices: litellm 1.106.2``; empty if there are none."""
         lists = sorted({price_list for line in self for price_list in line.price_lists})

@@ -35,7 +35,7 @@ class Told:
     name: str = "judged"
 
     async def ascore(self, sample: Sample, /) -> Score:
-        value = sample.fields[self.name][current_repeat()]
+        value = sample.fields[self.name][current_repeat.get()]
         return Score.abstained(self.name, "cannot tell") if value is None else Score.scored(self.name, value)
 
 

@@ -452,7 +452,7 @@ def test_a_panel_that_is_repeated_asks_all_members_anew():
         name: str
 
         async def ascore(self, sample: Sample, /) -> Score:
-            return Score.scored(self.name, float(current_repeat() > 0))
+            return Score.scored(self.name, float(current_repeat.get() > 0))
 
     found = asyncio.run(Repeat(Panel([Drawn("a"), Drawn("b")]), repeats=3).ascore(SAMPLE))
     assert [repeat["value"] for repeat in found.details["repeats"]] == [0.0, 1.0, 1.0]

@@ -42,7 +42,7 @@ class Drawn:
     name: str = "drawn"
 
     async def ascore(self, _sample: Sample, /) -> Score:
-        index = current_repeat()
+        index = current_repeat.get()
         await asyncio.sleep(0.001 * (len(self.scores) - index))
         if isinstance(score := self.scores[index], Exception):
             raise score
@@ -178,7 +178,7 @@ def test_repeats_within_repeats_draw_apart():
 
 
 def test_outside_of_a_repeat_it_is_the_first_draw():
-    assert current_repeat() == 0
+    assert current_repeat.get() == 0
     judge = ScriptedJudge([answer("yes")], params={"seed": 40})
     asyncio.run(PromptScorer(BOOKED, judge).ascore(SAMPLE))
     assert (judge.requests[0].repeat, judge.requests[0].params) == (0, {"seed": 40})

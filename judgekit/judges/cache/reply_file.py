@@ -15,7 +15,6 @@ from judgekit.database import (
     CORRUPTION_CODES,
     DATABASE_ERRORS,
     connect,
-    create_parent_folder,
     enable_wal,
     result_code,
     schema_version,
@@ -77,8 +76,6 @@ class ReplyFile:
         with self._explained():
             if self._path.is_dir():
                 raise StoreError(f"{path}: cannot be used as a cache: it is a folder; name a file in it")
-            if not read_only:
-                create_parent_folder(self._path)
             try:
                 self._open()
             except DATABASE_ERRORS as error:
@@ -179,7 +176,6 @@ class ReplyFile:
         log.warning(_GONE, self._path)
         with self._explained():
             self.close()
-            create_parent_folder(self._path)
             self._open()
         return self._execute(sql, values)
 

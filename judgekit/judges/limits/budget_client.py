@@ -133,7 +133,7 @@ class BudgetClient:
         """Return the name of the current budget in the file, or ``None`` for the judge's own budget."""
         if self.budget.name is not None:
             return NAMED_BUDGET_PREFIX + self.budget.name
-        return f"run {run} {self.judge}" if (run := current_run()) is not None else None
+        return f"run {run} {self.judge}" if (run := current_run.get()) is not None else None
 
     def _spending(self, name: str | None) -> Spending:
         if name is None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 from uuid import uuid4
 
-from judgekit.database import DATABASE_ERRORS, connect, create_parent_folder, enable_wal, schema_version
+from judgekit.database import DATABASE_ERRORS, connect, enable_wal, schema_version
 from judgekit.errors import StoreError
 from judgekit.judges.limits.budget import Amount, Budget
 
@@ -122,11 +122,7 @@ class SQLiteSpending:
         self._settled: list[tuple[str, Amount, Amount]] = []
         self._under_way = Counter[str]()
         with self._explained():
-            if path is None:
-                self._db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-            else:
-                create_parent_folder(path)
-                self._db = connect(path, read_only=False)
+            self._db = connect(path)
         weakref.finalize(self, self._db.close)
         with self._transaction() as db:
             schema_version(db, path, _APPLICATION_ID, _SCHEMA_VERSION)
