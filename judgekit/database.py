@@ -10,6 +10,9 @@ ACCESS_CODES = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_REA
 CORRUPTION_CODES = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 """The result codes of a file that is damaged, or not a database."""
 
+BUSY_SECONDS = 10.0
+"""Seconds that a writer waits for another one."""
+
 DATABASE_ERRORS = (sqlite3.Error, OSError, MemoryError, UnicodeDecodeError)
 """Errors of using a file. A damaged one may contain a length beyond any memory, or invalid text in a message."""
 
@@ -28,7 +31,7 @@ def connect(path: Path | None, *, read_only: bool = False) -> sqlite3.Connection
     """Return a connection to a file, or to memory if there is no path.
 
     The file and its folder are created if they do not exist, unless ``read_only``. Transactions are begun explicitly,
-    and writers wait for each other for ten seconds. Any thread may use the connection, one at a time.
+    and writers wait for each other for `BUSY_SECONDS`. Any thread may use the connection, one at a time.
     """
     if path is None:
         return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
@@ -40,7 +43,7 @@ def connect(path: Path | None, *, read_only: bool = False) -> sqlite3.Connection
         in_use = any(Path(f"{path}{ending}").exists() for ending in ("-wal", "-journal"))
         mode = "ro" if in_use else "ro&immutable=1"
     uri = f"{path.absolute().as_uri()}?mode={mode}"
-    return sqlite3.connect(uri, uri=True, timeout=10, isolation_level=None, check_same_thread=False)
+    return sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
 
 
 def schema_version(db: sqlite3.Connection, path: Path | None, application: int, newest: int) -> int:

@@ -76,21 +76,20 @@ class Judgment(Generic[Answer]):
                 {"kind": kind, "reason": why, "count": number} for (kind, why), number in self.hidden_media.items()
             ]
             details = {**details, "hidden_media": hidden}
-        if grade == "skipped":
-            score = Score.skipped(scorer, reason, label=label, details=details, calls=self.calls)
-        elif grade == "abstained":
-            score = Score.abstained(scorer, reason, label=label, details=details, calls=self.calls)
-        else:
-            score = Score.scored(
-                scorer, grade, reason=reason, label=label, details=details, calls=self.calls, confidence=confidence
-            )
-        return score.model_copy(update={"warnings": self._warnings}) if self.hidden_media else score
-
-    @property
-    def _warnings(self) -> tuple[str, ...]:
-        return tuple(
-            f"{count_text(number, 'audio recording' if kind == 'audio' else kind)} not shown to the judge: {reason}"
-            for (kind, reason), number in self.hidden_media.items()
+        value = None if isinstance(grade, str) else grade
+        return Score(
+            scorer=scorer,
+            status=grade if isinstance(grade, str) else "scored",
+            value=value,
+            label=label,
+            calls=self.calls,
+            confidence=None if value is None else confidence,
+            warnings=[
+                f"{count_text(number, 'audio recording' if kind == 'audio' else kind)} not shown to the judge: {why}"
+                for (kind, why), number in self.hidden_media.items()
+            ],
+            reason=reason,
+            details=dict(details),
         )
 
 
@@ -200,7 +199,7 @@ class Judge(JudgeSettings):
         """Return the request that `ask`, with the same arguments, would send for a sample without anything to redact."""
         filled = prompt.fill(sample, RenderOptions(self.conversation_tokens, self.images))
         schema = strict_schema(answer, has_sub_agents=filled.has_sub_agents)
-        version = prompt.version(schema, has_sub_agents=filled.has_sub_agents, has_images=filled.has_images)
+        version = prompt.version(schema, filled.messages[0].content)
         repeat, params = current_repeat.get(), {name: copy_json(param) for name, param in self.params.items()}
         if repeat and isinstance(seed := params.get("seed"), int):  # equal seeds would give equal repeats
             params["seed"] = seed + repeat

@@ -29,7 +29,6 @@ class FilledPrompt(NamedTuple):
         messages: The messages.
         omitted: The number of characters of the recording that were left out of them.
         has_sub_agents: Whether they show conversations of sub-agents, whose messages are numbered by paths.
-        has_images: Whether they mention images of the recording, to a judge that takes images.
         images: The images that are shown, each with the line of the messages that it stands behind.
         hidden_media: The number of media of the recording that are not shown, by their kind and the reason.
     """
@@ -37,7 +36,6 @@ class FilledPrompt(NamedTuple):
     messages: tuple[ChatMessage, ChatMessage]
     omitted: int
     has_sub_agents: bool
-    has_images: bool
     images: tuple[tuple[str, Image], ...]
     hidden_media: Mapping[tuple[str, str], int]
 
@@ -102,10 +100,14 @@ class Prompt:
         names = {name: f"[{name.replace('_', ' ')}]" for name in (*self.inputs, *self.optional)}
         return fill_question(self.question, (*names.items(), *self.option_values))
 
-    def version(self, schema: JsonObject, *, has_sub_agents: bool = False, has_images: bool = False) -> str:
-        """Return the name and a hash of all that is sent besides the recording, such as ``agent_goal@1a28c6d6``."""
-        system = self._system_message(has_sub_agents=has_sub_agents, has_images=has_images)
-        words = json.dumps([system, _REMINDER, self.question, self.option_values, schema])
+    def version(self, schema: JsonObject, system: str | None = None) -> str:
+        """Return the name and a hash of all that is sent besides the recording, such as ``agent_goal@1a28c6d6``.
+
+        Args:
+            schema: The schema of the reply.
+            system: The system message, if the recording adds something to the prompt's own.
+        """
+        words = json.dumps([system or self.system, _REMINDER, self.question, self.option_values, schema])
         return f"{self.name}@{hashlib.sha256(words.encode()).hexdigest()[:8]}"
 
     @property
@@ -151,18 +153,13 @@ class Prompt:
                 shown_images += text.images
                 for kind, number in text.hidden_media.items():
                     hidden_media[kind] = hidden_media.get(kind, 0) + number
-        has_images = options.images is not None and (
-            bool(shown_images) or any(kind == "image" for kind, _ in hidden_media)
-        )
-        system = self._system_message(has_sub_agents=has_sub_agents, has_images=has_images)
-        messages = ChatMessage("system", system), ChatMessage("user", user)
-        return FilledPrompt(messages, omitted, has_sub_agents, has_images, shown_images, hidden_media)
-
-    def _system_message(self, *, has_sub_agents: bool, has_images: bool) -> str:
-        text = self.system
+        system = self.system
         if has_sub_agents:
-            text += f"\n\n{shared_text('system.sub_agents.md')}"
-        return f"{text}\n\n{shared_text('system.images.md')}" if has_images else text
+            system += f"\n\n{shared_text('system.sub_agents.md')}"
+        if options.images is not None and (shown_images or any(kind == "image" for kind, _ in hidden_media)):
+            system += f"\n\n{shared_text('system.images.md')}"
+        messages = ChatMessage("system", system), ChatMessage("user", user)
+        return FilledPrompt(messages, omitted, has_sub_agents, shown_images, hidden_media)
 
 
 @cache

@@ -140,7 +140,7 @@ class Run:
                 summary.add(row)
             if sample.usage is not None:
                 usage.add(sample.usage)
-        for scorer, calls in self.store.unscored_calls(self.record.number) if self.has_judges else ():
+        for scorer, calls in self.store.unscored_calls(self.record.number):
             if calls is None:
                 summary[scorer].add_lost_calls()
             else:

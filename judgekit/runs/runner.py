@@ -91,8 +91,7 @@ async def score_tasks(
         scorers: The scorers of all tasks.
         emit: Called with each row.
         concurrency: The number of samples to score at once.
-        begin: Called before each score of a judge with the sample's number, the scorer's name and the ledger of its
-            calls.
+        begin: Called before each score with the sample's number, the scorer's name and the ledger of its judge calls.
         rest: Awaited from time to time between samples, to let other coroutines run.
 
     Raises:
@@ -113,8 +112,7 @@ async def score_tasks(
                 continue
             try:
                 with ledger() as calls:
-                    if scorer in judged:  # others make no calls
-                        begin(task.number, scorer.name, calls)
+                    begin(task.number, scorer.name, calls)
                     score_made = await attempt(scorer, task.sample)
             except STOPS_JUDGE as error:
                 stopped.setdefault(scorer.name, error)

@@ -123,7 +123,9 @@ class PromptScorer(AgentJudgedScorer):
             reason=reason,
             label=verdict.verdict,
             details={**details, "evidence": evidence, **by_agent},
-            confidence=label_probability(judgment.logprobs or (), "verdict", verdict.verdict, grade),
+            confidence=label_probability(judgment.logprobs, "verdict", verdict.verdict, grade)
+            if judgment.logprobs
+            else None,
         )
 
 

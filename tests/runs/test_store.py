@@ -556,15 +556,14 @@ def test_a_file_that_is_deleted_or_replaced_meanwhile_ends_the_run(replaced):
 
 
 def test_a_full_disk_ends_the_run_and_what_was_kept_until_then_is_sound(monkeypatch):
-    made = RunStore._open
+    prepare = RunStore._prepare
 
-    def small(self: RunStore, *, read_only: bool) -> sqlite3.Connection:
-        db = made(self, read_only=read_only)
+    def small(self: RunStore, db: sqlite3.Connection, *, read_only: bool) -> None:
+        prepare(self, db, read_only=read_only)
         if not read_only:
             db.execute("PRAGMA max_page_count = 400")
-        return db
 
-    monkeypatch.setattr(RunStore, "_open", small)
+    monkeypatch.setattr(RunStore, "_prepare", small)
 
     @scorer
     async def wordy(sample: Sample) -> tuple[float, str]:

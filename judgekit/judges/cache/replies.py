@@ -3,13 +3,13 @@
 import hashlib
 import json
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from pydantic import AwareDatetime, Field, ValidationError
 
-from judgekit.judges.cache.reply_file import ENDED_CLAIM_SQL, ReplyFile, lease_times, log
+from judgekit.judges.cache.reply_file import CLAIM_LEASE_SECONDS, ENDED_CLAIM_SQL, NEW_LEASE_SQL, ReplyFile, log
 from judgekit.judges.request import Reply, Request
 from judgekit.traces.message import FrozenModel
 
@@ -20,11 +20,11 @@ _DELETE = "DELETE FROM replies WHERE "
 _REPLACE = "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING 1"
 _ADD = "INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING 1"
 _WHICH = "(prompt GLOB :prompt OR substr(prompt, 1, instr(prompt || '@', '@') - 1) GLOB :prompt) AND judge GLOB :judge"
-_CLAIM = (
-    "INSERT INTO claims SELECT :key, :token, :until WHERE NOT EXISTS (SELECT 1 FROM replies WHERE key = :key)"
-    " ON CONFLICT (key) DO UPDATE SET owner = :token, until = :until WHERE "
+_GRANT = (
+    f"INSERT INTO claims SELECT :key, :token, {NEW_LEASE_SQL} WHERE NOT EXISTS (SELECT 1 FROM replies WHERE key = :key)"  # noqa: S608 - our own SQL
+    f" ON CONFLICT (key) DO UPDATE SET owner = :token, until = excluded.until WHERE {ENDED_CLAIM_SQL} RETURNING 1"
 )
-_GRANT = f"{_CLAIM}{ENDED_CLAIM_SQL} RETURNING 1"
+_RENEW = f"UPDATE claims SET until = {NEW_LEASE_SQL} WHERE key = :key AND owner = :token"  # noqa: S608 - as above
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 """The form of times in the file, which sorts by time."""
 
@@ -79,23 +79,24 @@ class ReplyDatabase(ReplyFile):
 
     def _intact(self, row: Sequence[Any]) -> Reply | None:
         """Return the reply in a row, or ``None`` if it is damaged."""
-        if (reply := _read(row)) is None:
-            log.warning("%s: ignoring a damaged reply", self._path)
-        return reply
+        with suppress(TypeError, ValidationError):
+            if _checksum(row[:-1]) == row[-1]:
+                return Reply.model_validate_json(row[4])
+        log.warning("%s: ignoring a damaged reply", self._path)
+        return None
 
     def claim(self, claim: Claim, /) -> Reply | bool:
         """Return the stored reply, or else whether the claim is granted, and the request is to be sent from here."""
         if (kept := self.get(claim.key)) is not None:
             return kept
-        if self._write(_GRANT, {**lease_times(), **claim._asdict()}):
+        if self._write(_GRANT, {**claim._asdict(), "lease": CLAIM_LEASE_SECONDS}):
             return True
         return self.get(claim.key) or False  # another process may have stored it just now
 
     def renew(self, claims: Iterable[Claim], /) -> None:
         """Extend the leases of those claims that still hold."""
         for claim in claims:
-            sql = "UPDATE claims SET until = :until WHERE key = :key AND owner = :token"
-            self._write(sql, {**lease_times(), **claim._asdict()})
+            self._write(_RENEW, {**claim._asdict(), "lease": CLAIM_LEASE_SECONDS})
 
     def release(self, claim: Claim, /) -> None:
         """Give up a claim without a reply."""
@@ -109,7 +110,11 @@ class ReplyDatabase(ReplyFile):
         Returns:
             The reply that stands: an earlier one, unless it is to be replaced.
         """
-        row = _row(request, reply, at or datetime.now(UTC))
+        answer = json.dumps(reply.model_dump(exclude_defaults=True), ensure_ascii=False)
+        time = f"{(at or datetime.now(UTC)).astimezone(UTC):{_TIME}}"
+        texts = request.key, request.judge, request.prompt, json.dumps(request.digests), answer, time
+        encoded = [text.encode(errors="replace") for text in texts]  # lone surrogates cannot be encoded
+        row = (*(text.decode() for text in encoded), _checksum(encoded))
         while not self._write(_REPLACE if replace else _ADD, row):
             if (stands := self.get(request.key)) is not None:  # a damaged one is deleted
                 return stands
@@ -192,22 +197,6 @@ class ReplyDatabase(ReplyFile):
             intact = (row for row in rows if self._intact(row) is not None)
             self._parts = [(row[2].decode().partition("@")[0], json.loads(row[3])) for row in intact]
         return [digests for name, digests in self._parts if prompt in (None, name)]
-
-
-def _row(request: Request | RecordedReply, reply: Reply, recorded_at: datetime) -> tuple[str | bytes, ...]:
-    answer = json.dumps(reply.model_dump(exclude_defaults=True), ensure_ascii=False)
-    at = f"{recorded_at.astimezone(UTC):{_TIME}}"
-    texts = request.key, request.judge, request.prompt, json.dumps(request.digests), answer, at
-    row = [text.encode(errors="replace") for text in texts]  # lone surrogates cannot be encoded
-    return (*(text.decode() for text in row), _checksum(row))
-
-
-def _read(row: Sequence[Any]) -> Reply | None:
-    """Return the reply in a row, or ``None`` if it is damaged."""
-    try:
-        return Reply.model_validate_json(row[4]) if _checksum(row[:-1]) == row[-1] else None
-    except (TypeError, ValidationError):
-        return None
 
 
 def _checksum(row: Sequence[bytes]) -> bytes:

@@ -2,7 +2,6 @@
 
 import logging
 import sqlite3
-import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -12,6 +11,7 @@ from typing import Any
 
 from judgekit.database import (
     ACCESS_CODES,
+    BUSY_SECONDS,
     CORRUPTION_CODES,
     DATABASE_ERRORS,
     connect,
@@ -43,8 +43,10 @@ _SCHEMA = (
     f"PRAGMA application_id = {_APPLICATION_ID}",
     f"PRAGMA user_version = {_SCHEMA_VERSION}",
 )
-_SWEEP = "DELETE FROM claims WHERE "
-ENDED_CLAIM_SQL = "NOT (until > :now AND until <= :latest)"
+_NOW = "(julianday('now') - 2440587.5) * 86400"  # seconds since 1970
+NEW_LEASE_SQL = f"{_NOW} + :lease"
+ENDED_CLAIM_SQL = f"NOT (until > {_NOW} AND until <= {_NOW} + 2 * :lease)"
+"""Whether a claim has ended. One that ends later than any new one dates from before the clock was set back."""
 
 _LOG = ("-wal", "-shm")
 """The suffixes of the files that SQLite keeps next to a database."""
@@ -105,8 +107,8 @@ class ReplyFile:
             self._db.execute("BEGIN IMMEDIATE")
             for sql in _SCHEMA if not version else ():
                 self._db.execute(sql)
-            sweep = f"{_SWEEP}{ENDED_CLAIM_SQL}"
-            self._db.execute(sweep, lease_times())  # this also tests whether the file can be written
+            # This also tests whether the file can be written.
+            self._db.execute(f"DELETE FROM claims WHERE {ENDED_CLAIM_SQL}", {"lease": CLAIM_LEASE_SECONDS})  # noqa: S608 - our own SQL
             self._db.execute("COMMIT")
             if unshared is not None:
                 _warn_once(
@@ -154,6 +156,15 @@ class ReplyFile:
         except DATABASE_ERRORS as error:
             raise self._unusable(error) from error
 
+    @contextmanager
+    def without_waiting(self) -> Generator[None]:
+        """Raise an error at once where another program is writing, instead of waiting for it."""
+        self._db.execute("PRAGMA busy_timeout = 0")
+        try:
+            yield
+        finally:
+            self._db.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1_000)}")
+
     def _execute(self, sql: str, values: Sequence[object] | Mapping[str, object] = ()) -> list[Any]:
         """Run a statement, as a transaction of its own or a part of one, and return its rows."""
         is_part = self._db.in_transaction
@@ -182,12 +193,6 @@ class ReplyFile:
     def close(self) -> None:
         """Close the file."""
         self._db.close()
-
-
-def lease_times() -> dict[str, float]:
-    """Return the times of a new claim. A claim that ends after ``latest`` dates from before the clock was set back."""
-    now = time.time()
-    return {"now": now, "until": now + CLAIM_LEASE_SECONDS, "latest": now + 2 * CLAIM_LEASE_SECONDS}
 
 
 @cache

@@ -1,11 +1,16 @@
 """Stores of replies that do not block the event loop."""
 
+import sqlite3
 from asyncio import shield, wrap_future
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import ParamSpec, Protocol, TypeVar
 
+from judgekit.database import result_code
+from judgekit.errors import StoreError
 from judgekit.judges.cache.replies import Claim, ReplyDatabase
 from judgekit.judges.request import Reply, Request
 
@@ -58,7 +63,7 @@ class ReplyStore(ReplySource, Protocol):
 
 
 class SQLiteReplyStore:
-    """The store in a SQLite file. A thread does one operation after another, so none blocks the event loop.
+    """The store in a SQLite file. What would wait for another program is done in a thread, so it blocks no event loop.
 
     Args:
         path: The file, which is created if it does not exist.
@@ -71,6 +76,7 @@ class SQLiteReplyStore:
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self._file = ReplyDatabase(path, read_only=read_only)
         self._thread = ThreadPoolExecutor(1, "judgekit")
+        self._lock = Lock()
 
     async def get(self, key: str, /) -> Reply | None:
         """Return the reply to the request with this key."""
@@ -94,13 +100,28 @@ class SQLiteReplyStore:
 
     def renew(self, claims: Iterable[Claim], /) -> None:
         """Extend the leases of claims."""
-        self._thread.submit(self._file.renew, claims).result()
+        with self._lock:
+            self._file.renew(claims)
 
     async def aclose(self) -> None:
         """Finish pending writes, and close the file. It blocks, since an event loop that ends waits for no thread."""
-        self._thread.submit(self._file.close).result()
-        self._thread.shutdown(wait=False)
+        self._thread.shutdown()
+        with self._lock:
+            self._file.close()
 
     async def _run(self, work: Callable[Arguments, Result], *args: Arguments.args, **named: Arguments.kwargs) -> Result:
-        """Run work in the thread, which finishes it even if the caller is canceled."""
-        return await shield(wrap_future(self._thread.submit(work, *args, **named)))
+        """Run work, in the thread if it has to wait, which finishes it even if the caller is canceled."""
+        if self._lock.acquire(blocking=False):
+            try:
+                with self._file.without_waiting():
+                    return work(*args, **named)
+            except StoreError as error:
+                if not isinstance(error.__cause__, Exception) or result_code(error.__cause__) != sqlite3.SQLITE_BUSY:
+                    raise
+            finally:
+                self._lock.release()
+        return await shield(wrap_future(self._thread.submit(self._run_in_thread, partial(work, *args, **named))))
+
+    def _run_in_thread(self, work: Callable[[], Result]) -> Result:
+        with self._lock:
+            return work()

@@ -54,7 +54,7 @@ class Account:
     _failures: dict[str, Exception] = field(default_factory=dict[str, Exception], init=False)
     _line: dict[object, int] = field(default_factory=dict[object, int], init=False, repr=False)
     _queue_lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
-    _changed: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
+    changed: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
 
     def apply_limits(self, concurrency: int, requests_a_minute: int | None, tokens_a_minute: int | None) -> None:
         """Apply the limits of another judge too; the strictest hold."""
@@ -67,11 +67,6 @@ class Account:
             self.requests = _lower_limit(self.requests, requests_a_minute)
         if tokens_a_minute is not None:
             self.tokens = _lower_limit(self.tokens, tokens_a_minute)
-
-    @property
-    def limits_tokens(self) -> bool:
-        """Whether there is a limit on tokens per minute."""
-        return self.tokens is not None if self.shared is None else self.shared.limits_tokens
 
     async def acquire(self, judge: str, tokens: int) -> int:
         """Wait until another request may start; first come, first served.
@@ -92,10 +87,10 @@ class Account:
         try:
             async with self._queue_lock:  # its holder is the first in line
                 while failures == [*map(self._failures.get, names)] and (wait := await self._wait(judge)) != 0:
-                    self._changed.clear()
+                    self.changed.clear()
                     with suppress(TimeoutError):
                         async with asyncio.timeout(wait):
-                            await self._changed.wait()
+                            await self.changed.wait()
                 for name, failure in zip(names, failures, strict=True):
                     if (new := self._failures.get(name)) is not None and new is not failure:
                         raise copy(new)
@@ -115,11 +110,6 @@ class Account:
         if self.shared is None or wait:
             return wait
         return await self.shared.take(judge, [*islice(self._line.values(), self.concurrency.free)])
-
-    def release(self) -> None:
-        """Make room after a request, successful or not."""
-        self.concurrency.release()
-        self._changed.set()
 
     def refund(self, tokens: int) -> None:
         """Return the units of a request that never reached the server."""
@@ -147,7 +137,7 @@ class Account:
         self._failures[judge] = failure
         if self.shared is not None:
             self.shared.fail_waiting(failure, judge)
-        self._changed.set()
+        self.changed.set()
 
 
 def _lower_limit(throttle: Throttle | None, a_minute: int) -> Throttle:
@@ -190,7 +180,8 @@ class RateLimit(Layer):
     async def complete(self, request: Request, /) -> Reply:
         """Return the reply, once it is the turn of this request."""
         account = self.account
-        expected = estimated_tokens(request) if account.limits_tokens else 0
+        limits_tokens = account.tokens is not None if account.shared is None else account.shared.limits_tokens
+        expected = estimated_tokens(request) if limits_tokens else 0
         sent = await account.acquire(request.judge, expected)
         try:
             reply = await self.inner.complete(request)
@@ -211,10 +202,11 @@ class RateLimit(Layer):
             account.fail_waiting(error)
             raise
         finally:
-            account.release()
+            account.concurrency.release()
+            account.changed.set()
         account.concurrency.succeeded(sent)
         usage = reply.usage
-        if account.limits_tokens and usage and usage.input_tokens is not None and usage.output_tokens is not None:
+        if limits_tokens and usage and usage.input_tokens is not None and usage.output_tokens is not None:
             account.correct(usage.input_tokens + usage.output_tokens - expected)
         return reply
 

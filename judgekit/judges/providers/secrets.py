@@ -111,6 +111,8 @@ class SecretMask:
 
     def __call__(self, text: str) -> str:
         """Return the text without the secrets."""
+        if not self._known:
+            return text
         folded = _folded(text)
         for literal, spellings in self._known:
             if literal.replace("\\", "") in folded or _folded(literal) in folded:  # a secret may look escaped itself

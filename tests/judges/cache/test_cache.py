@@ -490,7 +490,7 @@ def test_a_waiter_that_is_canceled_leaves_the_claim_of_another_alone(two_caches,
 
 
 def test_the_requests_of_one_who_was_killed_are_asked_when_the_lease_has_ended(stub, path, question, monkeypatch):
-    monkeypatch.setattr("judgekit.judges.cache.reply_file.CLAIM_LEASE_SECONDS", 0.2)
+    monkeypatch.setattr("judgekit.judges.cache.replies.CLAIM_LEASE_SECONDS", 0.2)
     dead = ReplyDatabase(path)
     assert dead.claim(Claim(question().key, "dead")) is True
     [until] = claims(path).values()
@@ -520,7 +520,7 @@ def test_a_claim_is_renewed_for_as_long_as_the_request_takes(two_caches, questio
 
 
 def test_a_loop_that_is_blocked_for_longer_than_a_lease_keeps_its_claims(stub, path, question, monkeypatch):
-    for module in ("cache", "reply_file"):
+    for module in ("cache", "replies"):
         monkeypatch.setattr(f"judgekit.judges.cache.{module}.CLAIM_LEASE_SECONDS", 0.3)
     asked, late = stub([REPLY]), stub([Reply(text="late")])
     blocked = threading.Event()

@@ -285,20 +285,19 @@ def test_the_log_of_a_long_run_is_folded_into_the_file(path, question):
     assert asyncio.run(ask()) < 12_500_000  # of 35 MB that are written
 
 
-def test_a_thread_writes(path, question):
-
+@pytest.mark.parametrize(("opened", "uses_thread"), [(unlocked, False), (locked, True)])
+def test_a_thread_writes_what_has_to_wait(path, question, opened, uses_thread):
     async def ask():
-        store = SQLiteReplyStore(path)
-        alone = threading.get_ident()
+        store = await opened(path)
         writers = set[int]()
         store._file._db.set_trace_callback(lambda sql: writers.add(threading.get_ident()))
         assert await store.claim(Claim(question().key, "one"))
         assert await store.put(question(), REPLY) == REPLY
         store._file._db.set_trace_callback(None)
         await store.aclose()
-        return writers - {alone} == writers
+        return writers != {threading.get_ident()}
 
-    assert asyncio.run(ask())
+    assert asyncio.run(ask()) is uses_thread
 
 
 def test_a_damaged_reply_is_deleted(path, question, caplog):
