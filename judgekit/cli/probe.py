@@ -105,14 +105,14 @@ def _ask(judge: Judge) -> tuple[Sequence[Row], str, int]:
             rows.append(row)
             tally.add(row)
 
-        samples = takewhile(lambda _: not interrupts.is_stopping(), probe_samples())
+        samples = takewhile(lambda _: interrupts.signal is None, probe_samples())
         try:
             interrupts.run(
                 lambda: score_tasks(make_tasks(samples, [scorer]), [scorer], emit, concurrency=judge.concurrency)
             )
         except STOPS_JUDGE as error:
             return rows, f"stopped: {error}", 1
-    return rows, "interrupted" if interrupts.is_stopping() else "", interrupts.exit_code
+    return rows, "interrupted" if interrupts.signal else "", interrupts.exit_code
 
 
 def _show(name: str, outcomes: Sequence[ProbeOutcome], console: Console) -> None:

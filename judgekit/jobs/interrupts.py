@@ -31,10 +31,6 @@ class InterruptHandler:
         """The exit code of a command that a signal stopped, or 0."""
         return 0 if self.signal is None else 128 + self.signal
 
-    def is_stopping(self) -> bool:
-        """Return whether a signal has come."""
-        return self.signal is not None
-
     def run(self, work: Callable[[], Coroutine[object, object, None]]) -> None:
         """Do the work. If a signal ends it early, its number is in ``signal``."""
         if self.on_signal is None:

@@ -167,7 +167,7 @@ class Session:
                 self._tasks,
                 self.scorers,
                 concurrency=self.concurrency,
-                should_stop=self.interrupts.is_stopping,
+                should_stop=lambda: self.interrupts.signal is not None,
                 emit=tally.add,
                 is_new=self.before is None,
             )

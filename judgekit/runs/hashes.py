@@ -1,14 +1,13 @@
 """Hashes of what a sample is scored against, by which two runs can tell whether it changed."""
 
 import hashlib
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
 from judgekit.traces.equality import canonical_json
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject
-from judgekit.traces.sample import MEASUREMENT_FIELDS, ExpectedCall, Sample
+from judgekit.traces.sample import MEASUREMENT_FIELDS, Sample
 from judgekit.traces.trace import Trace
 
 _BYTES = 8
@@ -50,7 +49,7 @@ class SampleHashes(NamedTuple):
             question = next((message.text for message in sample.trace.messages if message.role == "user"), "")
             fields = {name: value for name, value in sample.fields.items() if name not in _PRODUCED}
             rest = (
-                text_hash(canonical_json([_texts(sample.documents), fields]))
+                text_hash(canonical_json([cast("JsonValue", sample.documents), fields]))
                 if fields or sample.documents is not None
                 else _NOTHING
             )
@@ -81,13 +80,23 @@ def _key(text: str) -> str:
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=_BYTES, person=_SALT).hexdigest()
 
 
-def _references(sample: Sample) -> JsonValue:
+def _references(sample: Sample) -> JsonObject:
     calls, ranking, baseline = sample.reference_tool_calls, sample.ranking, sample.baseline
     return _without_none(
         reference=sample.reference,
-        references=_texts(sample.references),
-        reference_tool_calls=None if calls is None else [_call(call) for call in calls],
-        reference_topics=_texts(sample.reference_topics),
+        references=sample.references,
+        reference_tool_calls=calls
+        and [
+            {
+                "name": call.name,
+                "args": call.args,
+                **_without_none(
+                    compare_args=call.compare_args, requestor=call.requestor, turn=call.turn, agent=call.agent
+                ),
+            }
+            for call in calls
+        ],
+        reference_topics=sample.reference_topics,
         label=sample.label,
         relevance=None if ranking is None else {**ranking.relevance},
         baseline=None if baseline is None else _conversation(baseline),
@@ -97,19 +106,9 @@ def _references(sample: Sample) -> JsonValue:
     )
 
 
-def _call(call: ExpectedCall) -> JsonValue:
-    compared = _texts(call.compare_args)
-    fields = _without_none(compare_args=compared, requestor=call.requestor, turn=call.turn, agent=call.agent)
-    return {"name": call.name, "args": call.args, **fields}
-
-
-def _without_none(**values: JsonValue) -> JsonObject:
+def _without_none(**values: object) -> JsonObject:
     """Return the values that are not ``None``, so that new fields of samples change no hash."""
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _texts(given: Sequence[str] | None) -> JsonValue:
-    return None if given is None else [*given]
+    return {name: cast("JsonValue", value) for name, value in values.items() if value is not None}
 
 
 def _conversation(trace: Trace) -> list[JsonValue]:

@@ -3,6 +3,7 @@
 import asyncio
 import random
 import sqlite3
+import zlib
 from asyncio import shield, wrap_future
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
@@ -18,7 +19,7 @@ from judgekit.runs.hashed_media import hash_media
 from judgekit.runs.hashes import SampleHashes
 from judgekit.runs.reader import CALLS_ADAPTER
 from judgekit.runs.rows import Row, RunRecord, sample_labels
-from judgekit.runs.schema import checksum, compress, compressor, is_intact
+from judgekit.runs.schema import COMPRESSION_LEVEL, checksum, compress, is_intact
 from judgekit.runs.store import RunStore
 from judgekit.runs.textless import TextRemover
 from judgekit.runs.usage import ConversationUsage
@@ -78,12 +79,12 @@ class Recorder:
         self._textless = None if record.keeps_text else textless or TextRemover()
         self._indexes = {scorer.name: index for index, scorer in enumerate(record.scorers)}
         self._judged = {index for index, scorer in enumerate(record.scorers) if scorer.judged}
-        self._exchange_compressors = [
-            compressor(scorer.exchange_dictionary if scorer.judged else b"") for scorer in record.scorers
+        self._exchange_packers = [
+            zlib.compressobj(COMPRESSION_LEVEL, zdict=scorer.exchange_dictionary) for scorer in record.scorers
         ]
         self._conversations = 0
         self._dictionary = 0
-        self._compressor = compressor()
+        self._packer = zlib.compressobj(COMPRESSION_LEVEL)
         self._is_new = is_new or store.is_empty(record.number)
         self._attempts: dict[tuple[int, int], _Attempt] = {}
         self._waiting = _Batch()
@@ -115,10 +116,11 @@ class Recorder:
         if (body := _body(hash_media(sample))) is not None:
             if not self._conversations % _WITH_ONE_DICTIONARY:  # they have much in common, such as the system message
                 dictionary = body[-_DICTIONARY_BYTES:]
-                self._dictionary, self._compressor = self._random.getrandbits(_ID_BITS), compressor(dictionary)
+                self._dictionary = self._random.getrandbits(_ID_BITS)
+                self._packer = zlib.compressobj(COMPRESSION_LEVEL, zdict=dictionary)
                 self._add("dictionaries", self._dictionary, dictionary)
             self._conversations += 1
-            self._add("conversations", index, self._dictionary, compress(body, self._compressor))
+            self._add("conversations", index, self._dictionary, compress(body, self._packer))
 
     def add_ledger(self, index: int, scorer: str, calls: list[JudgeCall]) -> None:
         """Register the ledger of a score in progress. Its calls were paid for, whether or not the score is kept."""
@@ -128,13 +130,14 @@ class Recorder:
         """Record a score with the calls that were paid for it. The calls of a score that it replaces are kept."""
         score = row.score if self._textless is None else self._textless.score(row.score)
         try:
+            "".join(filter(None, (score.label, score.error, score.aggregate))).encode()  # UTF-8 may not hold them
             columns = (
                 score.status,
                 _number(score.value),
                 _number(score.confidence),
-                _encoded(score.label),
-                _encoded(score.error),
-                None if score.aggregate == "mean" else _encoded(score.aggregate),
+                score.label,
+                score.error,
+                None if score.aggregate == "mean" else score.aggregate,
                 _json(score.warnings) if score.warnings else None,
                 self._calls(score.calls) if score.calls else None,
                 _json((score.reason, score.details)),
@@ -154,7 +157,7 @@ class Recorder:
             self._waiting.replaced.append((self._run, row.index, scorer))
         for number, call in enumerate(row.score.calls if self._textless is None else ()):
             if call.exchange is not None and (body := _body(call.exchange)) is not None:
-                packed = compress(body, self._exchange_compressors[scorer])
+                packed = compress(body, self._exchange_packers[scorer])
                 self._add("exchanges", row.index, scorer, number, packed)
 
     def add_rows(self, table: str, rows: Iterable[_TableRow]) -> None:
@@ -280,11 +283,6 @@ def _json(value: object) -> str:
 def _number(value: float | None) -> float | None:
     """Return the number as SQLite returns it, with 0.0 for -0.0."""
     return None if value is None else float(value) + 0.0
-
-
-def _encoded(text: str | None) -> str | None:
-    """Return the text, or raise an error if UTF-8 cannot hold it."""
-    return None if text is None else text.encode().decode()
 
 
 def _text(text: str | None) -> str | None:

@@ -9,8 +9,8 @@ from judgekit.score import ScoreStatus
 
 APPLICATION_ID = int.from_bytes(b"jrun")
 SCHEMA_VERSION = 5
-_LEVEL = 1
-"""The level of compression: fast."""
+COMPRESSION_LEVEL = 1
+"""Fast."""
 _EQUAL_ALIKE = 2
 """The version of marshal, which is fixed and writes equal values alike."""
 
@@ -106,14 +106,9 @@ SCHEMA = (
 )
 
 
-def compressor(dictionary: bytes = b"") -> "zlib._Compress":
-    """Return a compressor for `compress`. A ``dictionary`` of text that many records share makes them shorter."""
-    return zlib.compressobj(_LEVEL, zdict=dictionary)
-
-
 def compress(record: bytes, fresh: "zlib._Compress") -> bytes:
-    """Return a compressed record. Any thread may call it."""
-    packer = fresh.copy()  # reading the dictionary again for each record would take longer
+    """Return a compressed record. ``fresh`` has read a dictionary of text that many records share, if there is one."""
+    packer = fresh.copy()
     return packer.compress(record) + packer.flush()
 
 

@@ -101,7 +101,7 @@ async def score_with_workers(session: SharedSession, tally: Tally, own_tasks: It
 
     async def execute(executor: Executor, job: ScoringJob) -> None:
         try:
-            session.problems.merge(await executor.execute(job, tally, session.interrupts.is_stopping))
+            session.problems.merge(await executor.execute(job, tally, lambda: session.interrupts.signal is not None))
         except STOPS_JUDGE as error:
             stopped.append(error)
 

@@ -2,12 +2,11 @@
 
 import sqlite3
 from asyncio import shield, wrap_future
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from judgekit.database import result_code
 from judgekit.errors import StoreError
@@ -62,8 +61,35 @@ class ReplyStore(ReplySource, Protocol):
         ...
 
 
+def _without_blocking(
+    operation: Callable[Concatenate[ReplyDatabase, Arguments], Result],
+) -> "Callable[Concatenate[SQLiteReplyStore, Arguments], Coroutine[Any, Any, Result]]":
+    """Return an operation of a file as one of its store."""
+
+    async def run(store: "SQLiteReplyStore", /, *args: Arguments.args, **named: Arguments.kwargs) -> Result:
+        if store.lock.acquire(blocking=False):
+            try:
+                with store.file.without_waiting():
+                    return operation(store.file, *args, **named)
+            except StoreError as error:
+                if not isinstance(error.__cause__, Exception) or result_code(error.__cause__) != sqlite3.SQLITE_BUSY:
+                    raise
+            finally:
+                store.lock.release()
+
+        def wait_and_run() -> Result:
+            with store.lock:
+                return operation(store.file, *args, **named)
+
+        return await shield(wrap_future(store.thread.submit(wait_and_run)))
+
+    return run
+
+
 class SQLiteReplyStore:
-    """The store in a SQLite file. What would wait for another program is done in a thread, so it blocks no event loop.
+    """The store in a SQLite file.
+
+    What would wait for another program is done in a thread, which finishes it even if the caller is canceled.
 
     Args:
         path: The file, which is created if it does not exist.
@@ -74,54 +100,23 @@ class SQLiteReplyStore:
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        self._file = ReplyDatabase(path, read_only=read_only)
-        self._thread = ThreadPoolExecutor(1, "judgekit")
-        self._lock = Lock()
+        self.file = ReplyDatabase(path, read_only=read_only)
+        self.thread = ThreadPoolExecutor(1, "judgekit")
+        self.lock = Lock()
 
-    async def get(self, key: str, /) -> Reply | None:
-        """Return the reply to the request with this key."""
-        return await self._run(self._file.get, key)
-
-    async def digests(self, prompt: str | None = None, /) -> list[dict[str, str]]:
-        """Return the hashed parts of all requests, or of the requests of a prompt in any version."""
-        return await self._run(self._file.digests, prompt)
-
-    async def claim(self, claim: Claim, /) -> Reply | bool:
-        """Return the stored reply, or else whether the claim is granted."""
-        return await self._run(self._file.claim, claim)
-
-    async def put(self, request: Request, reply: Reply, /, *, replace: bool = False) -> Reply:
-        """Store a reply and end all claims on it; return the reply that stands."""
-        return await self._run(self._file.put, request, reply, replace=replace)
-
-    async def release(self, claim: Claim, /) -> None:
-        """Give up a claim without a reply."""
-        await self._run(self._file.release, claim)
+    get = _without_blocking(ReplyDatabase.get)
+    digests = _without_blocking(ReplyDatabase.digests)
+    claim = _without_blocking(ReplyDatabase.claim)
+    put = _without_blocking(ReplyDatabase.put)
+    release = _without_blocking(ReplyDatabase.release)
 
     def renew(self, claims: Iterable[Claim], /) -> None:
         """Extend the leases of claims."""
-        with self._lock:
-            self._file.renew(claims)
+        with self.lock:
+            self.file.renew(claims)
 
     async def aclose(self) -> None:
         """Finish pending writes, and close the file. It blocks, since an event loop that ends waits for no thread."""
-        self._thread.shutdown()
-        with self._lock:
-            self._file.close()
-
-    async def _run(self, work: Callable[Arguments, Result], *args: Arguments.args, **named: Arguments.kwargs) -> Result:
-        """Run work, in the thread if it has to wait, which finishes it even if the caller is canceled."""
-        if self._lock.acquire(blocking=False):
-            try:
-                with self._file.without_waiting():
-                    return work(*args, **named)
-            except StoreError as error:
-                if not isinstance(error.__cause__, Exception) or result_code(error.__cause__) != sqlite3.SQLITE_BUSY:
-                    raise
-            finally:
-                self._lock.release()
-        return await shield(wrap_future(self._thread.submit(self._run_in_thread, partial(work, *args, **named))))
-
-    def _run_in_thread(self, work: Callable[[], Result]) -> Result:
-        with self._lock:
-            return work()
+        self.thread.shutdown()
+        with self.lock:
+            self.file.close()

@@ -232,7 +232,7 @@ class BudgetClient:
     def _refusal(self, request: Request, limit: str) -> BudgetError:
         budget = "the budget" if self.budget.name is None else f"the budget {self.budget.name!r}"
         problem = f"{request.judge}: one more request would exceed {budget} of {limit}"
-        own = request.max_output_tokens if self.budget.limit_tokens else None
+        own = request.max_output_tokens
         lower = f", or lower max_output_tokens ({own:,}), which each request reserves" if own else ""
         return BudgetError(f"{problem}: raise it to continue{lower}")
 

@@ -245,16 +245,16 @@ def test_closing_that_is_canceled_closes_all_the_same(path, question):
         return store
 
     store = asyncio.run(ask())
-    store._thread.shutdown(wait=True)
+    store.thread.shutdown(wait=True)
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-        store._file.get("k")
+        store.file.get("k")
 
 
 @pytest.mark.parametrize("opened", [unlocked, locked])
 def test_a_write_that_fails_fails_alone(path, question, opened):
     async def ask():
         store = await opened(path)
-        store._file._db.execute("PRAGMA max_page_count = 12")
+        store.file._db.execute("PRAGMA max_page_count = 12")
         replies = [REPLY, Reply(text="x" * 100_000), REPLY]
         puts = [store.put(question(repeat=repeat), reply) for repeat, reply in enumerate(replies)]
         ends = await asyncio.gather(*puts, return_exceptions=True)
@@ -290,10 +290,10 @@ def test_a_thread_writes_what_has_to_wait(path, question, opened, uses_thread):
     async def ask():
         store = await opened(path)
         writers = set[int]()
-        store._file._db.set_trace_callback(lambda sql: writers.add(threading.get_ident()))
+        store.file._db.set_trace_callback(lambda sql: writers.add(threading.get_ident()))
         assert await store.claim(Claim(question().key, "one"))
         assert await store.put(question(), REPLY) == REPLY
-        store._file._db.set_trace_callback(None)
+        store.file._db.set_trace_callback(None)
         await store.aclose()
         return writers != {threading.get_ident()}
 
