@@ -77,6 +77,8 @@ def run() -> None:
 
 def judged(url: str) -> Callable[[], object]:
     """A sample that a prompt scorer judges, as the first one of its judge."""
+    import openai  # noqa: F401 - it takes seconds, in which claims would be renewed
+
     scorer = judgekit.PromptScorer("tone", judgekit.Judge("openai/judge", base_url=url, cache=Path("replies.sqlite")))
     sample = next(iter(judgekit.read(ROOT / "examples/conversations.jsonl")))
     return lambda: asyncio.run(scorer.ascore(sample))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
-from pydantic import ConfigDict, Field, JsonValue, ValidationError, computed_field, field_validator
+from pydantic import ConfigDict, Field, JsonValue, PrivateAttr, ValidationError, computed_field, field_validator
 
 from judgekit.errors import ConfigError, validation_message
 from judgekit.judges.cache.cache import CacheMode
@@ -16,7 +16,7 @@ from judgekit.judges.limits.budget import Budget
 from judgekit.judges.providers.bodies import MAX_REPLY_BYTES
 from judgekit.judges.providers.price import Price
 from judgekit.judges.providers.price_list import find_list_price
-from judgekit.judges.providers.provider import find_provider, get_provider, suggest_model
+from judgekit.judges.providers.provider import Provider, find_provider, get_provider, suggest_model
 from judgekit.judges.providers.secrets import FromEnvironment, is_secret_name
 from judgekit.judges.redaction.patterns import REDACTABLE
 from judgekit.judges.redis.address import RedisAddress, cache_place
@@ -122,6 +122,7 @@ class JudgeSettings(FrozenModel):
     store_text: bool = Field(default=True, exclude=True)
     offline: bool = Field(default=False, exclude=True)
     client: Client | None = Field(default=None, exclude=True, repr=False)
+    _known_provider: Provider | None = PrivateAttr(default=None)
 
     if not TYPE_CHECKING:
 
@@ -173,6 +174,7 @@ class JudgeSettings(FrozenModel):
         if not all(self.model.partition("/")):
             hint = "" if "/" in self.model or not self.model else f", did you mean {suggest_model(self.model)!r}?"
             raise ConfigError(f"a judge's model is written as provider/model, found {self.model!r}{hint}")
+        self._known_provider = find_provider(self.provider)
         if isinstance(self.cache, Path):
             require_local(self.cache, "stored replies must be in a local file")
         if isinstance(self.cache, Path) and self.cache.suffix == ".jsonl" and self.cache_mode not in ("replay", "off"):
@@ -216,8 +218,7 @@ class JudgeSettings(FrozenModel):
     @property
     def endpoint(self) -> str:
         """The address of the server; empty for an unknown provider, whose replies can only be replayed."""
-        provider = find_provider(self.provider)
-        return self.base_url or (provider.base_url if provider else "")
+        return self.base_url or (self._known_provider.base_url if self._known_provider else "")
 
     @property
     def known_price(self) -> Price | None:
@@ -229,15 +230,16 @@ class JudgeSettings(FrozenModel):
     @property
     def asks_the_providers_server(self) -> bool:
         """Whether requests go to the provider's own server."""
-        provider = find_provider(self.provider)
-        is_own = provider is not None and self.endpoint.rstrip("/") == provider.base_url.rstrip("/")
+        is_own = self._known_provider is not None and self.endpoint.rstrip("/") == self._known_provider.base_url.rstrip(
+            "/"
+        )
         return is_own and self.client is None
 
     @property
     def own_output_limit(self) -> int | None:
         """The output limit that judgekit sends, if the budget needs one and ``params`` set none."""
-        is_needed = self.budget.limit_tokens and output_limit(self.params) is None
-        return self.max_output_tokens if is_needed else None
+        is_limited = self.budget.usd is not None or self.budget.tokens is not None
+        return self.max_output_tokens if is_limited and output_limit(self.params) is None else None
 
     @property
     def budget_name(self) -> str:
@@ -248,8 +250,7 @@ class JudgeSettings(FrozenModel):
     @property
     def account(self) -> tuple[str, str | None]:
         """The account whose limits apply to its requests: their server, and the variable that holds their key."""
-        provider = find_provider(self.provider)
-        own_key = provider.api_key_env if provider and self.base_url is None else None
+        own_key = self._known_provider.api_key_env if self._known_provider and self.base_url is None else None
         where = self.endpoint.rstrip("/") or "/".join(self.model.split("/")[:2])
         return where, self.api_key_env or own_key
 

@@ -106,10 +106,11 @@ SCHEMA = (
 )
 
 
-def compress(record: bytes, fresh: "zlib._Compress") -> bytes:
+def compress(record: bytes, fresh: Any) -> bytes:
     """Return a compressed record. ``fresh`` has read a dictionary of text that many records share, if there is one."""
     packer = fresh.copy()
-    return packer.compress(record) + packer.flush()
+    packed: bytes = packer.compress(record) + packer.flush()
+    return packed
 
 
 def decompress(body: bytes, dictionary: bytes = b"") -> bytes:

@@ -39,13 +39,8 @@ class Budget(FrozenModel):
     tokens: int | None = Field(default=None, ge=0, le=10**15)
     name: str | None = Field(default=None, min_length=1)
 
-    @property
-    def limit_tokens(self) -> bool:
-        """Whether a limit depends on the tokens of a reply."""
-        return self.usd is not None or self.tokens is not None
-
     def __bool__(self) -> bool:
-        return self.limit_tokens or self.requests is not None
+        return (self.usd, self.requests, self.tokens) != (None, None, None)
 
     def __str__(self) -> str:
         usd = "" if self.usd is None else f"${self.usd:g}"
