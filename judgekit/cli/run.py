@@ -117,8 +117,7 @@ def run(
         offline=offline,
     )
     run_options.check_sampling(run_id)
-    settings = run_options.load_config()
-    built = build_scorers(run_options.with_config(settings), judge=judge, config=settings)
+    built = build_scorers(run_options, judge=judge, config=run_options.load_config())
     if not dry_run:
         built.check_judges()
     for text in built.options.gates:

@@ -174,12 +174,16 @@ def build_scorers(
         options: The options of the run.
         objects: The scorers that are objects, in the order of their places.
         judge: A judge that must exist, even if no scorer asks it.
-        config: The config of the options, if it is loaded already.
+        config: The config of a new run. Its gates apply too, and its scorers if the options name none.
 
     Raises:
         ConfigError: There is no such scorer, option or judge, or two scorers have one name.
     """
-    if config is None and (options.reads_config or judge):
+    if config is not None:
+        gates, specs = (*config.gates, *options.gates), tuple(options.scorers or config.scorers)
+        settings = {"scorers": specs, "gates": gates, "min_coverage": config.min_coverage}
+        options = options.model_copy(update=settings)
+    elif options.reads_config or judge:
         config = options.load_config()
     remaining = iter(objects)
     scorers = [next(remaining) if spec is None or config is None else config.build(spec) for spec in options.scorers]

@@ -172,15 +172,6 @@ class RunOptions(FrozenModel):
         """Whether a config is needed, because one is named or for scorers that are not objects."""
         return self.config is not None or not self.scorers or any(spec is not None for spec in self.scorers)
 
-    def with_config(self, config: "Config") -> "RunOptions":
-        """Return the options with the gates of the config, and with its scorers if they name none."""
-        settings = {
-            "scorers": tuple(self.scorers or config.scorers),
-            "gates": (*config.gates, *self.gates),
-            "min_coverage": config.min_coverage,
-        }
-        return self.model_copy(update=settings)
-
     def load_config(self) -> "Config":
         """Return the config that the scorers are built with. ``judge`` already includes the environment."""
         from judgekit.config import Config  # noqa: PLC0415 - loads judges, which objects may not need

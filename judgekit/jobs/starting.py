@@ -70,10 +70,8 @@ def build_run(
         sample=sample,
     )
     options.check_sampling(run_id)
-    settings = options.load_config() if options.reads_config else None
-    if settings is not None:
-        options = options.with_config(settings)
-    return build_scorers(options, objects, judge=judge, config=settings), samples
+    config_read = options.load_config() if options.reads_config else None
+    return build_scorers(options, objects, judge=judge, config=config_read), samples
 
 
 def new_session(

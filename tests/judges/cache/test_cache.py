@@ -177,7 +177,7 @@ async def claimed(cache):
     for _ in range(2):
         for _ in range(5):
             await asyncio.sleep(0)
-        await asyncio.wrap_future(cache.replies._thread.submit(int))
+        await asyncio.wrap_future(cache.replies.thread.submit(int))
 
 
 @pytest.mark.parametrize("mode", ["read_write", "refresh"])
@@ -468,7 +468,7 @@ def test_a_request_that_is_canceled_is_left_to_others(two_caches, question, path
         assert claims(path).keys() == {question().key}
 
     asyncio.run(canceled())
-    one.replies._thread.submit(int).result()
+    one.replies.thread.submit(int).result()
     assert claims(path) == {}
     asked.gate.set()
     assert asyncio.run(other.complete(question())) == REPLY
@@ -621,7 +621,7 @@ def test_refresh_waits_for_nobody_and_claims_nothing(two_caches, question, path)
 
 def test_a_reply_that_cannot_be_kept_is_an_error_and_the_claim_is_given_back(stub, path, question):
     replies = SQLiteReplyStore(path)
-    replies._file._db.execute("PRAGMA max_page_count = 12")
+    replies.file._db.execute("PRAGMA max_page_count = 12")
     cache = Cache(stub([Reply(text="x" * 100_000), REPLY]), replies, "read_write")
     with pytest.raises(StoreError, match="disk is full"):
         asyncio.run(cache.complete(question()))
@@ -721,7 +721,7 @@ def test_closing_that_is_canceled_closes_what_is_inside(stub, shared):
     inner = stub()
 
     async def close():
-        task = asyncio.create_task(Cache(inner, SQLiteReplyStore(shared._file._path), "read_write").aclose())
+        task = asyncio.create_task(Cache(inner, SQLiteReplyStore(shared.file._path), "read_write").aclose())
         await asyncio.sleep(0)
         task.cancel()
         await asyncio.wait([task])
@@ -880,7 +880,7 @@ def test_closing_closes_the_files_and_what_is_inside(stub, path, tmp_path):
     ):
         asyncio.run(layer.aclose())
         with pytest.raises(Exception, match="closed database"):
-            layer.replies._file.get("key")
+            layer.replies.file.get("key")
     assert inner.closed == 1
 
 
