@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 from math import floor
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from judgekit.analysis.correction import corrected_mean
 from judgekit.analysis.gates import CORRECTED_FIELDS, OPERATORS, TOLERANCE, Gate, meet_same_gates
+from judgekit.runs.audit_records import Correction
+from judgekit.runs.intervals import Estimate
 from judgekit.runs.results import Run
-
-if TYPE_CHECKING:
-    from judgekit.runs.audit_records import Correction
-    from judgekit.runs.intervals import Estimate
 
 _DIGITS = range(2, 10)  # decimals to try; the fewest that keep a statement true are shown
 
@@ -30,28 +29,25 @@ class MeanBound(NamedTuple):
         return f"{words[self.operator]} {_plain(self.bound)}"
 
 
-def run_corrections(run: Run) -> "Mapping[str, Correction]":
+def run_corrections(run: Run) -> Mapping[str, Correction]:
     """Return the corrected mean of each scorer whose judge was audited, or the reason why there is none."""
     return {scorer: _correction(run, scorer) for scorer, status in run.audits.items() if status.record is not None}
 
 
-def _correction(run: Run, scorer: str) -> "Correction":
-    from judgekit.analysis.correction import corrected_mean  # noqa: PLC0415 - only audited runs need both
-    from judgekit.runs.audit_records import Correction  # noqa: PLC0415
-
+def _correction(run: Run, scorer: str) -> Correction:
     overall = run.summary[scorer].overall
     if overall is not None and overall.name != "mean":
         return Correction(unavailable_reason=f"only a mean can be corrected, and {scorer} reports {overall.name}")
     return corrected_mean(run, scorer)
 
 
-def corrected_means(corrections: "Mapping[str, Correction]") -> "Mapping[str, Estimate]":
+def corrected_means(corrections: Mapping[str, Correction]) -> Mapping[str, Estimate]:
     """Return the corrected mean of each scorer that has one."""
     means = {scorer: correction.corrected for scorer, correction in corrections.items()}
     return {scorer: mean for scorer, mean in means.items() if mean is not None}
 
 
-def describe_correction(correction: "Correction") -> str:
+def describe_correction(correction: Correction) -> str:
     """Return how a mean was corrected and what that assumes, or why it was not corrected, in a line."""
     if correction.corrected is None:
         return f"not corrected: {correction.unavailable_reason}"
@@ -80,7 +76,7 @@ def _strictness(bound: MeanBound) -> tuple[int, float, int]:
     return bound.sign, bound.sign * bound.bound, -len(bound.operator)
 
 
-def describe_fitness(correction: "Correction", bound: MeanBound) -> str:
+def describe_fitness(correction: Correction, bound: MeanBound) -> str:
     """Return a sentence on whether a corrected mean is sure to meet a demand, and which bound it would just meet."""
     meets, sign = OPERATORS[bound.operator], bound.sign
     head = f"Good enough to gate {bound}?"

@@ -5,18 +5,17 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum, inf, isfinite
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from judgekit.analysis.correction import corrected_mean
 from judgekit.errors import ConfigError, count_text, join_limited
+from judgekit.runs.audit_records import Correction
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
 from judgekit.runs.scorer_counts import UNSCORED_STATUSES
 from judgekit.runs.summary import Summary
 from judgekit.runs.summary_text import ScorerSummary
 from judgekit.score import ScoreStatus
-
-if TYPE_CHECKING:
-    from judgekit.runs.audit_records import Correction
 
 _GATE = re.compile(r"\s*(?P<name>.*?)\s*(?P<operator>>=|<=|==|>|<)\s*(?P<bound>[^<>=]*?)\s*", re.DOTALL)
 _SIGNS = "<>=!"
@@ -149,18 +148,12 @@ def check_gates(run: Run, gates: Iterable[str], *, min_coverage: float = 0) -> G
         if (line.counts["failed"] and not {line.scorer, None} & decided) or (line.overall and line.overall.error)
     ]
     to_correct = {gate.scorer for gate in parsed if gate.scorer and gate.field in CORRECTED_FIELDS}
-    corrections: Mapping[str, Correction] = _corrections(run, to_correct) if to_correct else {}
+    corrections = {scorer: corrected_mean(run, scorer) for scorer in to_correct}
     of_minimum = {gate.scorer for gate in parsed if gate.scorer and gate.field == "min"}
     lowest = {scorer: row for scorer in of_minimum for row in run.lowest(scorer, 1)}
     return GateResults(
         [gate.result(run.summary, low_coverage, corrections, lowest) for gate in parsed], low_coverage, undecided
     )
-
-
-def _corrections(run: Run, scorers: Collection[str]) -> "Mapping[str, Correction]":
-    from judgekit.analysis.correction import corrected_mean  # noqa: PLC0415 - only audited runs need it
-
-    return {scorer: corrected_mean(run, scorer) for scorer in scorers}
 
 
 def _too_few(line: ScorerSummary, min_coverage: float) -> str:
@@ -215,7 +208,7 @@ class Gate:
         self,
         summary: Summary,
         low_coverage: Mapping[str, str],
-        corrections: "Mapping[str, Correction]",
+        corrections: Mapping[str, Correction],
         lowest: Mapping[str, Row] = {},
     ) -> GateResult:
         """Return the result of the gate.
@@ -275,7 +268,7 @@ class Gate:
         below = "below" if "=" in self.operator else "not above"
         return value, explanation, f"{below} {self._shown(self.bound)}: {low:,} of {len(line.values):,} scored samples"
 
-    def _corrected_value(self, correction: "Correction") -> tuple[float | None, str]:
+    def _corrected_value(self, correction: Correction) -> tuple[float | None, str]:
         """Return a corrected number of a scorer, or ``None``, and an explanation."""
         figure = correction.corrected
         if figure is None:

@@ -172,13 +172,16 @@ def _judges(
     spec, scorer_asked = _question(run_options.model_copy(update={"judge": names[0]}))
     name = scorer_asked.name
     sides = {judge: f"{name} ({judge})" for judge in (*names, *before)}
+    scale = dict(ScorerRecord.of(scorer_asked).scale)
     specs = (
         *(
             spec.model_copy(update={"alias": sides[judge], "options": {**spec.options, "judge": judge}})
             for judge in names
         ),
         *(
-            _imported_spec(recorded_spec, ScorerRecord.of(scorer_asked)).model_copy(update={"alias": sides[side]})
+            recorded_spec.model_copy(
+                update={"alias": sides[side], "options": {"scale": scale, **recorded_spec.options}}
+            )
             for side, recorded_spec in before.items()
         ),
     )
@@ -225,11 +228,6 @@ def _must_differ(
                 "name another, or add repeats=5 to the scorer to ask one judge several times"
             )
     return names, before
-
-
-def _imported_spec(spec: ScorerSpec, question: ScorerRecord) -> ScorerSpec:
-    """Return the scorer of an imported judge, with the scale of the question unless it has one of its own."""
-    return spec.model_copy(update={"options": {"scale": dict(question.scale), **spec.options}})
 
 
 def _question(run_options: RunOptions) -> tuple[ScorerSpec, Scorer]:

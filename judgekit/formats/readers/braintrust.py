@@ -93,7 +93,9 @@ class BraintrustReader:
         spans = read_spans(row)
         if not spans:
             raise row.type_error("spans", "the events of a trace")
-        root = next((span for span in spans if _is_root(span.fields)), None)
+        root = next(
+            (span for span in spans if "parent_id" not in span.fields and not span.fields.peek("span_parents")), None
+        )
         if root is None:
             row.warn("the root span is not in this file, so its input, output and scores are unknown")
         whole = root or next(span for span in spans if span.parent is None)
@@ -227,10 +229,6 @@ def _span(event: JsonObject) -> JsonValue:
         attributes |= {name: metadata[name] for name in _OF_MODEL_CALLS if name in metadata}
         attributes["metadata"] = without(metadata, *_OF_MODEL_CALLS)
     return {**event, **span, "attributes": attributes}
-
-
-def _is_root(fields: FieldTracker) -> bool:
-    return fields.peek("parent_id") is None and not fields.peek("span_parents")
 
 
 def _type(span: Span) -> JsonValue:
