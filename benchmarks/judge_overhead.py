@@ -16,6 +16,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -127,7 +128,8 @@ async def hits(url: str, cache: Path) -> tuple[float, float]:
 
     judge, prompt = judge_at(url, cache, 1), load_prompt("agent_goal_without_reference")
     held = list(samples(range(10_000_000, 10_000_000 + CACHED // 4)))
-    client = await build_client(judge, None, SchemaSupport())
+    closing = AsyncExitStack()
+    client = await build_client(judge, None, SchemaSupport(), closing)
 
     async def taken(times: int) -> float:
         began = time.process_time()
@@ -137,7 +139,7 @@ async def hits(url: str, cache: Path) -> tuple[float, float]:
         return (time.process_time() - began) / len(held) * 1e6
 
     first, all_three = await taken(1), await taken(3)
-    await client.aclose()
+    await closing.aclose()
     return first, (all_three - first) / 2
 
 

@@ -6,6 +6,7 @@ import json
 import re
 import tomllib
 import typing
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -74,11 +75,11 @@ def test_the_layers_are_those_of_the_architecture_in_their_order(tmp_path, monke
     judge = Judge("openai/judge-1", cache=tmp_path / "cache.sqlite", budget=Budget(requests=1))
 
     async def built() -> list[str]:
-        outermost = layer = await build_client(judge, SQLiteSpending(), SchemaSupport())
-        names = [type(layer).__name__]
-        while (layer := getattr(layer, "inner", None)) is not None:
-            names.append(type(layer).__name__)
-        await outermost.aclose()
+        async with AsyncExitStack() as closing:
+            layer: object = await build_client(judge, SQLiteSpending(), SchemaSupport(), closing)
+            names = [type(layer).__name__]
+            while (layer := getattr(layer, "inner", None)) is not None:
+                names.append(type(layer).__name__)
         return names
 
     way = ARCHITECTURE.partition("## How a judge is queried")[2].partition("\n## ")[0]

@@ -94,7 +94,7 @@ async def diagnose(judge: Judge) -> JudgeDiagnosis:
         reached = error.status is not None if isinstance(error, errors.OverloadError) else not unreached
         return JudgeDiagnosis(_error_text(error), key, is_reachable=reached)
     finally:
-        await client.aclose()
+        await provider.aclose()
     return JudgeDiagnosis(
         "" if _sum(reply.text).verdict == "true" else "the judge says that 2 + 2 is not 4",
         key,

@@ -48,8 +48,3 @@ class DryRunClient:
             )
         )
         raise error
-
-    async def aclose(self) -> None:
-        """Close the cache."""
-        if self.replies is not None:
-            await self.replies.aclose()

@@ -3,6 +3,7 @@
 import asyncio
 from asyncio import AbstractEventLoop, Task
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Generic, Self, TypeAlias, cast
 from weakref import ReferenceType, WeakKeyDictionary, ref
@@ -18,7 +19,7 @@ from judgekit.judges.limits.spending import Spending, SQLiteSpending
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.redaction.redact import redact_sample
 from judgekit.judges.redis.address import RedisAddress
-from judgekit.judges.request import Client, Reply, Request, TokenLogprob
+from judgekit.judges.request import Layer, Reply, Request, TokenLogprob
 from judgekit.judges.schema import strict_schema
 from judgekit.judges.settings import JudgeSettings
 from judgekit.judges.structured_output import SchemaSupport
@@ -30,7 +31,7 @@ AnswerCheck: TypeAlias = Callable[[Answer, Sample], None]
 _FALLS_BACK = (errors.OverloadError, errors.UnreachableError, errors.ContextError, errors.QuotaError)
 """Errors on which the next judge is asked. A spent budget is not among them, since it is the user's own limit."""
 
-_Clients: TypeAlias = WeakKeyDictionary[AbstractEventLoop, tuple[Task[Client], AsyncGenerator[Client]]]
+_Clients: TypeAlias = WeakKeyDictionary[AbstractEventLoop, tuple[Task[Layer], AsyncGenerator[Layer]]]
 """The client of each event loop, since connections and locks belong to the loop in which they were created."""
 
 
@@ -76,14 +77,14 @@ class Judgment(Generic[Answer]):
                 {"kind": kind, "reason": why, "count": number} for (kind, why), number in self.hidden_media.items()
             ]
             details = {**details, "hidden_media": hidden}
-        value = None if isinstance(grade, str) else grade
+        scored_value = None if isinstance(grade, str) else grade
         return Score(
             scorer=scorer,
             status=grade if isinstance(grade, str) else "scored",
-            value=value,
+            value=scored_value,
             label=label,
             calls=self.calls,
-            confidence=None if value is None else confidence,
+            confidence=None if scored_value is None else confidence,
             warnings=[
                 f"{count_text(number, 'audio recording' if kind == 'audio' else kind)} not shown to the judge: {why}"
                 for (kind, why), number in self.hidden_media.items()
@@ -234,9 +235,10 @@ class Judge(JudgeSettings):
             fresh: _Clients = WeakKeyDictionary()
             _, clients = cast("tuple[Self, _Clients]", plan.setdefault(id(self), (self, fresh)))
         if loop not in clients:  # concurrent requests wait for the client of the first
-            building = build_client(self, self._spending, self._schema_support)
-            closing = _open_until_end(building, ref(clients))
-            clients[loop] = loop.create_task(anext(closing)), closing
+            closing = AsyncExitStack()
+            building = build_client(self, self._spending, self._schema_support, closing)
+            opened = _open_until_end(building, closing, ref(clients))
+            clients[loop] = loop.create_task(anext(opened)), opened
         opening, _ = clients[loop]
         client = await asyncio.shield(opening)
         try:
@@ -247,20 +249,19 @@ class Judge(JudgeSettings):
             return await client.complete(request.correction_request(error.text, str(error)))
 
 
-async def _open_until_end(building: Awaitable[Client], clients: ReferenceType[_Clients]) -> AsyncGenerator[Client]:
+async def _open_until_end(
+    building: Awaitable[Layer], closing: AsyncExitStack, clients: ReferenceType[_Clients]
+) -> AsyncGenerator[Layer]:
     """Yield a client, and close it when the loop ends or its judge is dropped, as async generators are finalized then.
 
     So connections are closed in their own loop, and nobody has to close a judge.
     """
-    client: Client | None = None
-    try:
-        client = await building
-        yield client
-    finally:
-        if (open_clients := clients()) is not None:  # if it could not be built, the next request tries again
-            open_clients.pop(asyncio.get_running_loop(), None)
-        if client is not None:
-            await client.aclose()
+    async with closing:
+        try:
+            yield await building
+        finally:
+            if (open_clients := clients()) is not None:  # if it could not be built, the next request tries again
+                open_clients.pop(asyncio.get_running_loop(), None)
 
 
 async def close_plan() -> None:

@@ -1,6 +1,7 @@
 """The layers of a client, in their order: cache, retry, budget, rate limit, structured output, provider."""
 
 import logging
+from contextlib import AsyncExitStack
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -21,7 +22,7 @@ from judgekit.judges.providers.deferred import DeferredClient
 from judgekit.judges.providers.provider import get_provider
 from judgekit.judges.providers.secrets import read_extras
 from judgekit.judges.redis.address import RedisAddress
-from judgekit.judges.request import Client
+from judgekit.judges.request import Client, Layer
 from judgekit.judges.retry import Retry
 from judgekit.judges.settings import JudgeSettings
 from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
@@ -39,28 +40,40 @@ if TYPE_CHECKING:
 _log = logging.getLogger("judgekit")
 
 
-async def build_client(judge: JudgeSettings, spending: Spending | None, schema_support: SchemaSupport) -> Client:
-    """Return the client of a judge for the running event loop. All clients of a judge share its spending and footing.
+async def build_client(
+    judge: JudgeSettings, spending: Spending | None, schema_support: SchemaSupport, closing: AsyncExitStack
+) -> Layer:
+    """Return the outermost layer of a judge in the running event loop. Those of all loops share its spending.
 
-    A thread opens the files, which may take seconds.
+    A thread opens the files, which may take seconds. ``closing`` closes them, and the provider's client at last.
     """
     if isinstance(judge.cache, RedisAddress):
         await run_in_thread(lambda: check_replies(judge))
     if current_plan.get() is not None:
         is_there = isinstance(judge.cache, RedisAddress) or judge.cache.exists()
         read = judge.cache_mode_used in ("read_write", "replay") and is_there
-        return DryRunClient(await run_in_thread(lambda: open_replies(judge.cache)) if read else None, judge.known_price)
+        stored = await run_in_thread(lambda: open_replies(judge.cache)) if read else None
+        if stored is not None:
+            closing.push_async_callback(stored.aclose)
+        return DryRunClient(stored, judge.known_price)
     if judge.cache_mode == "replay":
-        return ReplayClient(await run_in_thread(lambda: open_replies(judge.cache)))
-    asking = await run_in_thread(lambda: provider_client(judge))
+        recorded = await run_in_thread(lambda: open_replies(judge.cache))
+        closing.push_async_callback(recorded.aclose)
+        return ReplayClient(recorded)
+    provider = await run_in_thread(lambda: provider_client(judge))
+    closing.push_async_callback(provider.aclose)
+    asking: Layer = provider
     server = _open_redis(judge.cache) if isinstance(judge.cache, RedisAddress) else None
-    if not isinstance(asking, OfflineClient):  # requests that are not sent are neither counted nor delayed
+    if not isinstance(provider, OfflineClient):  # requests that are not sent are neither counted nor delayed
         account = _account(judge, server)
-        asking = RateLimit(StructuredOutput(asking, schema_support), account)
+        if account.shared is not None:
+            closing.push_async_callback(account.shared.aclose)
+        asking = RateLimit(StructuredOutput(provider, schema_support), account)
         if spending is not None:
             price = None if judge.budget.usd is None else judge.known_price
             open_shared = partial(open_spending, judge.cache)
-            asking = BudgetClient(asking, judge.budget, price, judge.budget_name, open_shared, spending)
+            asking = budget = BudgetClient(asking, judge.budget, price, judge.budget_name, open_shared, spending)
+            closing.push_async_callback(budget.aclose)
         asking = Retry(asking, account.circuit, judge.attempts)
     if judge.cache_mode_used == "off":
         if judge.cache_mode != "off":
@@ -70,7 +83,9 @@ async def build_client(judge: JudgeSettings, spending: Spending | None, schema_s
         replies: ReplyStore = await run_in_thread(lambda: _open_redis_store(server))
     else:
         replies = await run_in_thread(partial(SQLiteReplyStore, cast("Path", judge.cache)))
-    return Cache(asking, replies, judge.cache_mode, judge.store_text)
+    cache = Cache(asking, replies, judge.cache_mode, judge.store_text)
+    closing.push_async_callback(cache.aclose)
+    return cache
 
 
 def provider_client(judge: JudgeSettings) -> Client:

@@ -265,13 +265,8 @@ class Reply(FrozenModel):
     logprobs: Many[TokenLogprob] | None = None
 
 
-@runtime_checkable
-class Client(Protocol):
-    """An object that answers requests: a provider over HTTP, or a layer around another client.
-
-    Your own client may have an ``identity``: a text that changes whenever its replies may change, such as the address
-    of its server with its version. It is part of the cache key. Replies of a client without an identity are not cached.
-    """
+class Layer(Protocol):
+    """An object that answers requests: a client, or a layer around one or around another layer."""
 
     async def complete(self, request: Request, /) -> Reply:
         """Return the reply to a request.
@@ -281,16 +276,15 @@ class Client(Protocol):
         """
         ...
 
+
+@runtime_checkable
+class Client(Layer, Protocol):
+    """An object that answers requests, such as a provider over HTTP.
+
+    Your own client may have an ``identity``: a text that changes whenever its replies may change, such as the address
+    of its server with its version. It is part of the cache key. Replies of a client without an identity are not cached.
+    """
+
     async def aclose(self) -> None:
         """Release connections and files."""
         ...
-
-
-class Layer:
-    """A client around another client."""
-
-    inner: Client
-
-    async def aclose(self) -> None:
-        """Close the inner client."""
-        await self.inner.aclose()

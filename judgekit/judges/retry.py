@@ -17,7 +17,7 @@ from judgekit.errors import (
     UnreachableError,
 )
 from judgekit.judges.providers.completion import MAX_RETRY_AFTER_SECONDS
-from judgekit.judges.request import Client, Layer, Reply, Request
+from judgekit.judges.request import Layer, Reply, Request
 from judgekit.score import known_outages
 
 _RATE_LIMITED_ATTEMPTS = 10
@@ -39,7 +39,7 @@ class Circuit:
 
 
 @dataclass(frozen=True)
-class Retry(Layer):
+class Retry:
     """A layer that attempts a request up to ``attempts`` times while its provider is overloaded or cannot be reached.
 
     The waits are random, grow each time, and are never shorter than the provider asks for. Rate limit errors are
@@ -52,7 +52,7 @@ class Retry(Layer):
     is spent; other models of the account may have quotas of their own.
     """
 
-    inner: Client
+    inner: Layer
     circuit: Circuit
     attempts: int
 

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import get_args
 
 from judgekit.errors import STOPS, FilterError, FormatError, JudgeError, RefusalError, TruncatedError
-from judgekit.judges.request import ChatMessage, Client, Layer, OutputMode, Reply, Request
+from judgekit.judges.request import ChatMessage, Layer, OutputMode, Reply, Request
 from judgekit.score import JudgeCall, record_calls
 from judgekit.traces.rendering import compact_json
 
@@ -27,14 +27,14 @@ class SchemaSupport:
 
 
 @dataclass
-class StructuredOutput(Layer):
+class StructuredOutput:
     """A layer that requests JSON by schema, else any JSON, else by instructions alone, and records every request.
 
     The other requests wait up to a second for the first, so that not all of them try an unsupported step or a rejected
     key.
     """
 
-    inner: Client
+    inner: Layer
     schema_support: SchemaSupport
     _first: asyncio.Event | None = field(default=None, init=False, repr=False)
     _failure: Exception | None = field(default=None, init=False, repr=False)

@@ -1,6 +1,7 @@
 """The order of the layers."""
 
 import asyncio
+from contextlib import AsyncExitStack, asynccontextmanager
 from enum import StrEnum
 from pathlib import Path
 
@@ -29,22 +30,22 @@ ASKING = [Retry, RateLimit, StructuredOutput]
 OWN = {"base_url": "http://localhost:8000/v1"}
 
 
+@asynccontextmanager
 async def built(judge):
-    return await build_client(judge, SQLiteSpending() if judge.budget else None, SchemaSupport())
+    async with AsyncExitStack() as closing:
+        yield await build_client(judge, SQLiteSpending() if judge.budget else None, SchemaSupport(), closing)
 
 
 def layers(*judges):
     """The layers of each judge from the outside in; all are built in one loop, and closed."""
 
     async def build_all():
-        outermost = [await built(judge) for judge in judges]
         found = []
-        for client in outermost:
-            found.append([client])
-            while hasattr(found[-1][-1], "inner"):
-                found[-1].append(found[-1][-1].inner)
-        for client in outermost:
-            await client.aclose()
+        async with AsyncExitStack() as clients:
+            for judge in judges:
+                found.append([await clients.enter_async_context(built(judge))])
+                while hasattr(found[-1][-1], "inner"):
+                    found[-1].append(found[-1][-1].inner)
         return found
 
     return asyncio.run(build_all())
@@ -92,13 +93,38 @@ def asked(client, question, **settings):
     judge = Judge("any/m", client=client, **settings)
 
     async def ask():
-        layered = await built(judge)
-        try:
+        async with built(judge) as layered:
             return (await layered.complete(question(key_parts=judge.key_parts))).text
-        finally:
-            await layered.aclose()
 
     return asyncio.run(ask())
+
+
+def test_closing_closes_the_files_and_the_client(stub):
+    inner = stub()
+    inner.identity = "a"
+    [[cache, _, budget, *_]] = layers(Judge("any/m", client=inner, budget=Budget(requests=1)))
+    assert inner.closed == 1
+    assert budget._is_closed
+    [[replay]] = layers(Judge("any/m", client=inner, cache_mode="replay"))
+    for layer in (cache, replay):
+        with pytest.raises(Exception, match="closed database"):
+            asyncio.run(layer.replies.get("key"))
+
+
+def test_closing_that_is_canceled_closes_the_client(stub):
+    inner = stub()
+    inner.identity = "a"
+
+    async def close():
+        closing = AsyncExitStack()
+        await build_client(Judge("any/m", client=inner), None, SchemaSupport(), closing)
+        task = asyncio.create_task(closing.aclose())
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+
+    asyncio.run(close())
+    assert inner.closed == 1
 
 
 def test_two_clients_have_no_reply_in_common_unless_they_say_that_they_are_one(question):
@@ -172,11 +198,8 @@ def test_offline_no_key_is_needed_and_what_is_cached_is_used(stub, question):
     asked, request = stub(), question(base_url="https://api.openai.com/v1")
 
     async def ask(judge):
-        client = await built(judge)
-        try:
+        async with built(judge) as client:
             return await client.complete(request)
-        finally:
-            await client.aclose()
 
     offline = Judge("openai/m", offline=True, budget=Budget(requests=0))
     with ledger() as calls, pytest.raises(OfflineError):
@@ -237,15 +260,12 @@ def test_what_is_cached_is_neither_held_back_nor_spent(stub, question):
     judge = Judge("any/m", client=asked, budget=Budget(requests=1), requests_per_minute=1, concurrency=1)
 
     async def ask():
-        client = await built(judge)
-        try:
+        async with built(judge) as client:
             for _ in range(5):
                 await client.complete(question())
             with pytest.raises(BudgetError):
                 await client.complete(question(repeat=1))
             await client.complete(question())
-        finally:
-            await client.aclose()
 
     with ledger() as calls:
         asyncio.run(asyncio.wait_for(ask(), 5))  # of the minutes that it would take

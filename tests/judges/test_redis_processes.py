@@ -131,7 +131,8 @@ async def main():
                 group.create_task(one(index))
     except* BudgetError as errors:
         end = str(errors.exceptions[0])
-    await client.aclose()
+    await (rates if what == "rates" else client).aclose()
+    await inner.aclose()
     with open(out, "w") as file:
         json.dump({"found": found, "end": end, "slots": slots if what == "rates" else []}, file)
 

@@ -222,9 +222,3 @@ def test_a_wait_can_be_canceled(stub, question):
 
     asyncio.run(ask())
     assert len(asked.requests) == 1
-
-
-def test_closing_closes_what_is_inside(stub):
-    inner = stub()
-    asyncio.run(Retry(inner, Circuit(), 4).aclose())
-    assert inner.closed == 1

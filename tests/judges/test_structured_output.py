@@ -303,9 +303,3 @@ def test_when_the_one_that_went_ahead_is_gone_the_others_go(stub, question, end)
             return await asyncio.gather(*others)
 
     assert asyncio.run(ask_all()) == [FINE] * 3
-
-
-def test_closing_closes_the_provider(stub):
-    inner = stub()
-    asyncio.run(StructuredOutput(inner, SchemaSupport()).aclose())
-    assert inner.closed == 1

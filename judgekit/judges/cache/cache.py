@@ -14,7 +14,7 @@ from judgekit.judges.cache.replies import Claim
 from judgekit.judges.cache.reply_file import CLAIM_LEASE_SECONDS
 from judgekit.judges.cache.store import ReplySource, ReplyStore
 from judgekit.judges.cache.textless_replies import without_judge_text
-from judgekit.judges.request import Client, Reply, Request
+from judgekit.judges.request import Layer, Reply, Request
 from judgekit.score import JudgeCall, ledger, record_calls
 
 CacheMode: TypeAlias = Literal["read_write", "refresh", "replay", "off"]
@@ -35,10 +35,6 @@ class ReplayClient:
             missing = f"no reply is recorded for this request of {request.prompt}, and replay mode sends no requests"
             raise ReplayError(f"{missing}; {await explain_miss(self.replies, request)}")
         return kept
-
-    async def aclose(self) -> None:
-        """Close the file."""
-        await self.replies.aclose()
 
 
 async def explain_miss(replies: ReplySource, request: Request) -> str:
@@ -65,7 +61,7 @@ class Cache:
     `without_judge_text`.
     """
 
-    inner: Client
+    inner: Layer
     replies: ReplyStore
     mode: CacheMode
     store_text: bool = True
@@ -153,16 +149,13 @@ class Cache:
         return reply
 
     async def aclose(self) -> None:
-        """Cancel the requests under way, and close the file and the inner client."""
+        """Cancel the requests under way, and close the file."""
         if tasks := [sent.task for sent in self._in_flight.values()]:
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
         self._closed.set()
-        try:
-            await self.replies.aclose()
-        finally:  # closing may be canceled at the end of an event loop
-            await self.inner.aclose()
+        await self.replies.aclose()
 
 
 @dataclass(eq=False)

@@ -2,10 +2,11 @@
 
 import sqlite3
 from asyncio import shield, wrap_future
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
+from types import CoroutineType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from judgekit.database import result_code
@@ -63,7 +64,7 @@ class ReplyStore(ReplySource, Protocol):
 
 def _without_blocking(
     operation: Callable[Concatenate[ReplyDatabase, Arguments], Result],
-) -> "Callable[Concatenate[SQLiteReplyStore, Arguments], Coroutine[Any, Any, Result]]":
+) -> "Callable[Concatenate[SQLiteReplyStore, Arguments], CoroutineType[Any, Any, Result]]":
     """Return an operation of a file as one of its store."""
 
     async def run(store: "SQLiteReplyStore", /, *args: Arguments.args, **named: Arguments.kwargs) -> Result:
@@ -83,7 +84,7 @@ def _without_blocking(
 
         return await shield(wrap_future(store.thread.submit(wait_and_run)))
 
-    return run
+    return run  # type: ignore[return-value]  # for mypy, an async function returns no CoroutineType
 
 
 class SQLiteReplyStore:

@@ -13,7 +13,7 @@ from judgekit.errors import BudgetError, StoreError
 from judgekit.judges.limits.budget import Amount, Budget
 from judgekit.judges.limits.spending import RESERVATION_LEASE_SECONDS, BudgetRefusal, Spending
 from judgekit.judges.providers.price import Price
-from judgekit.judges.request import Client, Reply, Request
+from judgekit.judges.request import Layer, Reply, Request
 from judgekit.score import JudgeCall, current_run, ledger
 from judgekit.traces.message import Usage
 
@@ -93,7 +93,7 @@ class BudgetClient:
         unnamed_spending: The spending outside of runs.
     """
 
-    inner: Client
+    inner: Layer
     budget: Budget
     price: Price | None
     judge: str
@@ -283,18 +283,18 @@ class BudgetClient:
             self._renew_later()
 
     async def aclose(self) -> None:
-        """Record what was settled, and close the file and the inner client. Requests that wait fail."""
-        if not self._is_closed:
-            self._is_closed = True
-            closing = self._thread.submit(self._close)
-            self._thread.shutdown(wait=False)
-            await asyncio.wrap_future(closing)
-            if self._renewal is not None:
-                self._renewal.cancel()
-            if self._flush is not None:
-                self._flush.cancel()
-            self._reserve_soon()
-        await self.inner.aclose()
+        """Record what was settled, and close the file. Requests that wait fail."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        closing = self._thread.submit(self._close)
+        self._thread.shutdown(wait=False)
+        await asyncio.wrap_future(closing)
+        if self._renewal is not None:
+            self._renewal.cancel()
+        if self._flush is not None:
+            self._flush.cancel()
+        self._reserve_soon()
 
     def _close(self) -> None:
         if self._shared_spending is not None:

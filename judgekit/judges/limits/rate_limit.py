@@ -14,7 +14,7 @@ from judgekit.errors import AuthenticationError, OverloadError, QuotaError, Rate
 from judgekit.judges.limits.budget_client import estimated_tokens
 from judgekit.judges.limits.concurrency import ConcurrencyLimit
 from judgekit.judges.providers.completion import MAX_RETRY_AFTER_SECONDS
-from judgekit.judges.request import Client, Layer, Reply, Request
+from judgekit.judges.request import Layer, Reply, Request
 from judgekit.judges.retry import Circuit
 
 if TYPE_CHECKING:
@@ -167,14 +167,14 @@ def requests_in_flight() -> int:
 
 
 @dataclass(frozen=True)
-class RateLimit(Layer):
+class RateLimit:
     """A layer that sends a request when the limits of its account allow it.
 
     If a key is rejected, or the server cannot be reached, all waiting requests fail; if a quota is spent, those for the
     same model fail, since other models may have quotas of their own.
     """
 
-    inner: Client
+    inner: Layer
     account: Account
 
     async def complete(self, request: Request, /) -> Reply:
@@ -209,9 +209,3 @@ class RateLimit(Layer):
         if limits_tokens and usage and usage.input_tokens is not None and usage.output_tokens is not None:
             account.correct(usage.input_tokens + usage.output_tokens - expected)
         return reply
-
-    async def aclose(self) -> None:
-        """Close the inner client, and the connection to shared rates."""
-        if self.account.shared is not None:
-            await self.account.shared.aclose()
-        await super().aclose()

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -66,9 +67,9 @@ def test_the_next_client_stores_them(redis_server, store, question, caplog):
 
     async def again():
         judge = Judge("openai/x", base_url="http://localhost:1/v1", cache=redis_server.address.url)
-        client = await build_client(judge, None, SchemaSupport())
-        assert await client.complete(question()) == PAID
-        await client.aclose()
+        async with AsyncExitStack() as closing:
+            client = await build_client(judge, None, SchemaSupport(), closing)
+            assert await client.complete(question()) == PAID
 
     asyncio.run(again())
     assert files() == []

@@ -642,12 +642,6 @@ def test_a_request_that_waits_when_the_budget_is_closed_can_be_canceled(stub, qu
     assert asyncio.run(ask())
 
 
-def test_closing_closes_what_is_inside(stub):
-    inner = stub()
-    asyncio.run(budget(inner).aclose())
-    assert inner.closed == 1
-
-
 @dataclass
 class Fate:
     """What becomes of a request: how long its reply takes, what share of the expected tokens it uses or which error

@@ -410,9 +410,3 @@ def test_an_account_is_gone_with_its_loop_and_with_its_last_judge(stub, question
     assert loop() is None
     assert account() is None
     assert len(rate_limit._accounts) == before
-
-
-def test_closing_closes_what_is_inside(stub):
-    inner = stub()
-    asyncio.run(RateLimit(inner, account()).aclose())
-    assert inner.closed == 1
