@@ -47,37 +47,51 @@ def test_importing_judgekit_loads_nothing_heavy(tmp_path):
     assert [name for name in (*HEAVY, "asyncio", "concurrent", "difflib") if name in loaded] == []
 
 
-def test_importing_judgekit_loads_nothing_of_its_own_but_the_names_of_the_scorers(tmp_path):
-    script = "import json, sys, judgekit; print(json.dumps([one for one in sys.modules if 'judgekit' in one]))"
-    assert {*in_a_fresh_interpreter(script, tmp_path)} == {"judgekit", "judgekit.scorers"}
-
-
-def test_run_loads_no_reader_and_few_modules(tmp_path):
-    script = "import json, sys; from judgekit import run; print(json.dumps([*sys.modules]))"
-    loaded = in_a_fresh_interpreter(script, tmp_path)
-    ours = [name for name in loaded if name.split(".")[0] == "judgekit"]
-    assert "judgekit.jobs.api" in ours
-    assert len(ours) <= 10
-    assert [name for name in ours if name.startswith("judgekit.formats")] == []
-    assert [name for name in HEAVY if name in loaded] == []
-
-
-LATER = ("scipy", "sklearn", "rich", "judgekit.formats", "judgekit.judges", "judgekit.config")
-
-
-def test_a_run_of_samples_loads_no_reader_and_no_judge_and_a_summary_no_scipy(tmp_path):
-    script = """
+STEPS = """
 import json, sys
-from judgekit import AIMessage, ExpectedCall, HumanMessage, Sample, ToolCall, ToolCallF1, run
+steps, before = {}, {*sys.modules}
+
+def step(name):
+    steps[name] = sorted({*sys.modules} - before)
+
+import judgekit
+step("package")
+listed = dir(judgekit)
+from judgekit import run
+step("run")
+from judgekit import AIMessage, ExpectedCall, HumanMessage, Sample, ToolCall, ToolCallF1
 messages = [HumanMessage("Hi"), AIMessage("", tool_calls=[ToolCall("look", {})])]
 right, wrong = [ExpectedCall("look", {})], [ExpectedCall("look", {}), ExpectedCall("book", {})]
 samples = [Sample.of(messages, id=str(n), reference_tool_calls=known) for n, known in enumerate([right, wrong, right])]
 [line] = run(samples, [ToolCallF1()], store=None).summary
-print(json.dumps([line.interval.method, *sys.modules]))
+method = line.interval.method
+step("scores")
+names = {}
+exec("from judgekit import *", names)
+print(json.dumps({"steps": steps, "listed": listed, "method": method, "star": [*names]}))
 """
-    method, *loaded = in_a_fresh_interpreter(script, tmp_path)
-    assert method == "modified Wilson"  # which takes Student's t
-    assert [name for name in loaded if name.startswith(LATER)] == []
+LATER = ("scipy", "sklearn", "rich", "judgekit.formats", "judgekit.judges", "judgekit.config")
+
+
+def test_names_are_listed_before_they_are_loaded_and_what_is_not_needed_is_not_loaded(tmp_path):
+    """A summary takes Student's t, and no scipy."""
+    seen = in_a_fresh_interpreter(STEPS, tmp_path)
+    steps = seen["steps"]
+    ours = {step: {name for name in modules if name.split(".")[0] == "judgekit"} for step, modules in steps.items()}
+    assert ours["package"] == {"judgekit", "judgekit.scorers"}
+    assert {*judgekit._HOMES, "__version__"} <= set(seen["listed"])
+    assert "judgekit.jobs.api" in ours["run"]
+    assert len(ours["run"]) <= 10
+    assert [name for name in ours["run"] if name.startswith("judgekit.formats")] == []
+    assert [name for name in HEAVY if name in steps["run"]] == []
+    assert seen["method"] == "modified Wilson"
+    assert [name for name in steps["scores"] if name.startswith(LATER)] == []
+    assert {*seen["star"]} - {"__builtins__"} == judgekit._HOMES.keys()
+
+
+def test_public_names_are_listed_once_and_hide_no_builtin():
+    assert dir(judgekit) == sorted(set(dir(judgekit)))
+    assert not judgekit._HOMES.keys() & vars(builtins).keys()
 
 
 def test_type_checkers_are_told_what_is_there():
@@ -101,20 +115,6 @@ def test_public_names_stay_what_they_are_when_all_modules_are_loaded():
     for module in pkgutil.walk_packages(judgekit.__path__, "judgekit."):
         import_module(module.name)
     assert [name for name in judgekit._HOMES if type(getattr(judgekit, name)).__name__ == "module"] == []
-
-
-def test_public_names_are_listed_before_they_are_loaded(tmp_path):
-    script = "import json, judgekit; print(json.dumps(dir(judgekit)))"
-    assert {*judgekit._HOMES, "__version__"} <= set(in_a_fresh_interpreter(script, tmp_path))
-    assert dir(judgekit) == sorted(set(dir(judgekit)))
-
-
-def test_a_star_import_gives_the_public_names_and_hides_no_builtin(tmp_path):
-    script = (
-        "import json; before = {*dir()}; from judgekit import *; print(json.dumps([*{*dir()} - before - {'before'}]))"
-    )
-    assert set(in_a_fresh_interpreter(script, tmp_path)) == judgekit._HOMES.keys()
-    assert not judgekit._HOMES.keys() & vars(builtins).keys()
 
 
 @pytest.mark.parametrize("name", ["ToolCallF2", "_hidden", "evaluate"])

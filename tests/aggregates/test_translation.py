@@ -76,7 +76,7 @@ def test_messages_of_real_agents_come_to_sacrebleus_corpus_number(spoken):
     assert len(spoken) > 30
     assert short
     for scorer, metric, aggregate in KINDS:
-        corpus = short if isinstance(scorer, TER) else spoken
+        corpus = short if isinstance(scorer, TER) else spoken[:40]
         expected = theirs(metric, corpus).score / 100
         found = aggregate(scores(scorer, corpus)).value
         assert found == pytest.approx(max(0, 1 - expected) if isinstance(scorer, TER) else expected, abs=1e-9)

@@ -47,32 +47,29 @@ class Handler(BaseHTTPRequestHandler):
 def server() -> Iterator[Server]:
     with Server(("127.0.0.1", 0), Handler) as started:
         Path("judgekit.toml").write_text(f'[judges.default]\nmodel = "openai/org/m"\nbase_url = "{started.url}"\n')
-        thread = threading.Thread(target=started.serve_forever)
+        thread = threading.Thread(target=started.serve_forever, args=(0.01,))
         thread.start()
         yield started
         started.shutdown()
         thread.join()
 
 
-@pytest.mark.parametrize(
-    ("days", "said"),
-    [
-        (-1, "was to shut down on {day}: choose another model"),
-        (-4000, "was to shut down on {day}: choose another model"),
-        (0, "shuts down on {day}, today: choose another model"),
-        (1, "shuts down on {day}, in 1 day: choose another model"),
-        (90, "shuts down on {day}, in 90 days: choose another model"),
-        (91, "shuts down on {day}, in 91 days"),
-    ],
-)
-def test_a_date_is_a_line_below_the_table_and_no_problem(cli, server, days, said):
-    day = datetime.now(UTC).date() + timedelta(days)
-    server.shutdown_date = f"{day}"
-    ended = cli("doctor")
-    assert (ended.code, ended.err) == (0, "")
-    *_, answered, last = ended.out.splitlines()
-    assert answered == "default: answered as m-1"
-    assert last == f"default: org/m {said.format(day=day)}"
+def test_a_date_is_a_line_below_the_table_and_no_problem(cli, server):
+    for days, message in {
+        -1: "was to shut down on {day}: choose another model",
+        -4000: "was to shut down on {day}: choose another model",
+        0: "shuts down on {day}, today: choose another model",
+        1: "shuts down on {day}, in 1 day: choose another model",
+        90: "shuts down on {day}, in 90 days: choose another model",
+        91: "shuts down on {day}, in 91 days",
+    }.items():
+        day = datetime.now(UTC).date() + timedelta(days)
+        server.shutdown_date = f"{day}"
+        ended = cli("doctor")
+        assert (ended.code, ended.err) == (0, "")
+        *_, answered, last = ended.out.splitlines()
+        assert answered == "default: answered as m-1"
+        assert last == f"default: org/m {message.format(day=day)}"
 
 
 def test_no_date_is_no_line(cli, server):

@@ -22,7 +22,7 @@ NASTY = "\x1b[2J\u202e[red]x\n\x9b1m"
 
 
 @scorer
-def says(sample: Sample) -> bool:
+async def says(sample: Sample) -> bool:
     """1 if the sample is to succeed."""
     return sample.id != "bad"
 

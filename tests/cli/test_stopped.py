@@ -97,7 +97,7 @@ GIVEN = {
 @pytest.mark.parametrize(("make", "words", "number"), GIVEN.values(), ids=GIVEN)
 def test_a_spent_budget_leaves_the_same_share_whatever_was_under_way(cli, judging, make, words, number):
     path = make()
-    for run, concurrency in enumerate((1, 4, 32), 1):
+    for run, concurrency in enumerate((1, 32), 1):
         settings(judging, concurrency=concurrency)
         ended = cli("run", path, *JUDGED, *words)
         assert (ended.code, shares(ended.out)) == (1, {GOAL: f"5 of {number}"})
@@ -109,10 +109,10 @@ def test_a_spent_budget_leaves_the_same_share_whatever_was_under_way(cli, judgin
         assert f"(n=5 of {number}; {number - 5} missing)" in str(found)
         assert re.search(rf"\bmissing\n.*\n +{GOAL} .* {number - 5} *\n", ended.out)
         assert {one.name: one.cells for one in summary_columns(found.summary)}["missing"] == (str(number - 5),)
-    assert held("samples") <= 3 * 5 + 1 + 4 + 32  # those that are counted are not kept
+    assert held("samples") <= 2 * 5 + 1 + 32  # those that are counted are not kept
     assert held("conversations") == held("samples")
     listed = [line.split() for line in cli("runs").out.splitlines() if "stopped" in line]
-    assert [words[-3:] for words in listed] == [[str(number), "5", "0"]] * 3
+    assert [words[-3:] for words in listed] == [[str(number), "5", "0"]] * 2
 
 
 @pytest.mark.parametrize("concurrency", [1, 32])
@@ -147,17 +147,17 @@ def test_standard_input_is_read_to_its_end(cli, judging, monkeypatch, conversati
 
 
 def test_runs_that_go_on_and_get_scorers_keep_the_number(cli, judging, conversations):
-    path = conversations(NUMBER)
+    path = conversations(60)
     for scored in (5, 10, 15):
         settings(judging, budget=scored, cached=True)
         ended = cli("run" if scored == 5 else "resume", *((path, *F1, *JUDGED) if scored == 5 else ()))
-        assert shares(ended.out)[GOAL] == f"{scored} of 200"
+        assert shares(ended.out)[GOAL] == f"{scored} of 60"
     settings(judging, budget=None, cached=True)
-    assert shares(cli("resume").out) == {"tool_call_f1": "200 of 200", GOAL: "200 of 200"}
+    assert shares(cli("resume").out) == {"tool_call_f1": "60 of 60", GOAL: "60 of 60"}
     settings(judging, budget=20)  # of which the run has spent 15
     added = cli("score", 1, "--scorer", f"{GOAL}:as=again")
-    assert shares(added.out) == {"tool_call_f1": "200 of 200", GOAL: "200 of 200", "again": "5 of 200"}
-    assert Run.stored().samples == SampleCount(NUMBER, "exactly")
+    assert shares(added.out) == {"tool_call_f1": "60 of 60", GOAL: "60 of 60", "again": "5 of 60"}
+    assert Run.stored().samples == SampleCount(60, "exactly")
 
 
 # --- real processes
