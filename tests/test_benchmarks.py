@@ -26,6 +26,7 @@ def peers(monkeypatch, tmp_path):
 HOSTILE = "<script>\"&'|\n`x`"
 
 
+@pytest.mark.processes
 def test_judgekit_does_the_work_of_every_table(peers, tmp_path):
     work, tools, server = peers("peers.work"), peers("peers.tools"), peers("server")
     path = tmp_path / "conversations.jsonl"
@@ -59,6 +60,7 @@ def test_judgekit_does_the_work_of_every_table(peers, tmp_path):
         worker.stop()
 
 
+@pytest.mark.processes
 def test_a_tool_that_cannot_be_imported_says_so_in_its_row(peers, tmp_path):
     tools, measure = peers("peers.tools"), peers("peers.measure")
     absent = tools.Tool("absent", (), "import absent", tools.CALLS)
