@@ -224,10 +224,9 @@ def test_the_same_command_again_sends_nothing_and_is_the_same_look(aligned, cli,
     assert len(list(RECEIPTS.glob("tone_aligned-*.json"))) == 1
 
 
-def test_other_candidates_on_the_same_test_labels_are_another_look(script, cli):
-    cli(*ALIGN)
-    for number, rule in enumerate((GOOD, "Weigh what the agent does."), 2):
-        script.rules = [rule]
+def test_other_candidates_on_the_same_test_labels_are_another_look(aligned, cli):
+    for number, rule in enumerate((EMPTY, "Weigh what the agent does."), 2):
+        aligned.rules = [rule]
         Path("tone_aligned.md").unlink()
         for path in Path(".judgekit").glob("*cache*"):
             path.unlink()
