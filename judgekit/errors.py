@@ -33,7 +33,7 @@ Errors that the next question would raise as well never become failed scores. Th
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from sysconfig import get_path
 from traceback import extract_tb
@@ -282,7 +282,7 @@ def text_path(text: str) -> Path:
     return Path(os.fsdecode(unquote_to_bytes(text.removeprefix("file://"))) if text.startswith("file:///") else text)
 
 
-def check_choice(kind: str, name: object, choices: Sequence[str]) -> None:
+def check_choice(kind: str, name: object, choices: Collection[str]) -> None:
     """Check that a name is one of the choices.
 
     Raises:

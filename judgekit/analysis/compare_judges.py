@@ -14,7 +14,7 @@ from judgekit.analysis.labels import HumanLabel
 from judgekit.analysis.matching import LabeledSample, labels_by_run, match_labels
 from judgekit.analysis.measures import VerdictPairs, value_kind
 from judgekit.analysis.spent_labels import spent_samples
-from judgekit.errors import ConfigError
+from judgekit.errors import check_choice
 from judgekit.runs.intervals import Estimate
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, ScorerRecord
@@ -224,8 +224,7 @@ def compare_judges(run: Run, judges: Mapping[str, str], labels: Iterable[HumanLa
     """
     given, records = list(labels), {record.name: record for record in run.scorers}
     for scorer in judges.values():
-        if scorer not in records:
-            raise ConfigError.unknown("scorer of the run", scorer, records)
+        check_choice("scorer of the run", scorer, records)
     compared = [records[scorer] for scorer in judges.values()]
     sides = [_Answers.of(run, judge, record, given, compared) for judge, record in zip(judges, compared, strict=True)]
     closer = _adjusted([_closer(a, b) for a, b in combinations(sides, 2)], [*combinations(sides, 2)])

@@ -6,7 +6,7 @@ from math import ceil
 
 from judgekit.analysis.correction import corrected_mean, independent_share
 from judgekit.analysis.gates import CORRECTED_FIELDS, Gate
-from judgekit.errors import ConfigError, count_text
+from judgekit.errors import ConfigError, check_choice, count_text
 from judgekit.runs.results import Run
 from judgekit.stats.label_planning import labels_needed
 from judgekit.stats.prediction_powered import MIN_LABELS
@@ -96,8 +96,7 @@ def plan_labels(
         ConfigError: There is no such scorer, it scored nothing, nothing or both are aimed at, or a number is out of range.
     """
     names = [record.name for record in run.scorers if record.judged]
-    if scorer not in names:
-        raise ConfigError.unknown("scorer of the run that asks a judge", scorer, names)
+    check_choice("scorer of the run that asks a judge", scorer, names)
     if (half_width is None) == (gate is None):
         raise ConfigError("labels are planned for a half-width or for a gate: give one of them (--half-width, --gate)")
     for name, number, highest in (("half_width", half_width, 0.5), ("mean", mean, 1.0), ("agreement", agreement, 1.0)):

@@ -11,7 +11,15 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias, cast
 from pydantic import Field, FiniteFloat, JsonValue, ValidationError
 
 from judgekit.analysis.label_exports import ExportedLabels
-from judgekit.errors import ConfigError, TraceError, join_limited, path_text, short_repr, validation_message
+from judgekit.errors import (
+    ConfigError,
+    TraceError,
+    check_choice,
+    join_limited,
+    path_text,
+    short_repr,
+    validation_message,
+)
 from judgekit.formats.columns import Columns
 from judgekit.formats.encodings import ENCODING_HINT
 from judgekit.formats.exports import MORE_PAGES
@@ -261,8 +269,7 @@ def labels_by_scorer(
     """
     by_scorer: dict[str, list[HumanLabel]] = {}
     for label in labels:
-        if label.scorer not in scorers:
-            raise ConfigError.unknown("scorer of both runs", label.scorer, scorers)
+        check_choice("scorer of both runs", label.scorer, scorers)
         if label.run is None:
             raise ConfigError(
                 f"the label of sample {short_repr(label.sample)} does not say which run's answer it is about; add the column "
@@ -319,8 +326,7 @@ def recorded_labels(run: Run, names: Mapping[str, str]) -> Sequence[HumanLabel]:
     """
     scorers = [scorer_record.name for scorer_record in run.scorers]
     for scorer in names.values():
-        if scorer not in scorers:
-            raise ConfigError.unknown("scorer of the run", scorer, scorers)
+        check_choice("scorer of the run", scorer, scorers)
     wanted = {**{name: name for name in scorers if name not in names.values()}, **names}
     labels: list[HumanLabel] = []
     usable: set[str] = set()
@@ -339,8 +345,7 @@ def recorded_labels(run: Run, names: Mapping[str, str]) -> Sequence[HumanLabel]:
                 f"the recorded label {short_repr(name)} is the verdict of a judge, and cannot show whether "
                 f"{names[name]} is right; name human labels or those of a benchmark"
             )
-        if name not in usable:
-            raise ConfigError.unknown("label that was recorded", name, sorted(usable))
+        check_choice("label that was recorded", name, sorted(usable))
     return deduplicate(labels)
 
 

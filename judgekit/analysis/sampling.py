@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from judgekit.analysis.labels import SelectionMethod
-from judgekit.errors import ConfigError
+from judgekit.errors import ConfigError, check_choice
 from judgekit.runs.alignments import LabelRole, assigned_role
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
@@ -63,8 +63,7 @@ def draw_samples(
             run has no confidence or no conversations.
     """
     names = [record.name for record in run.scorers]
-    if scorer not in names:
-        raise ConfigError.unknown("scorer of the run", scorer, names)
+    check_choice("scorer of the run", scorer, names)
     statuses: Sequence[ScoreStatus] = ("scored", "skipped") if include_skipped else ("scored",)
     candidates = run.rows(scorer=scorer, statuses=statuses)
     rows = [row for row in candidates if row.score.value is not None or is_not_applicable(row)]

@@ -11,7 +11,7 @@ from rich.filesize import decimal
 
 from judgekit.cli.app import app
 from judgekit.cli.outputs import print_line, print_written
-from judgekit.errors import ConfigError, StoreError
+from judgekit.errors import ConfigError, StoreError, check_choice
 from judgekit.judges.cache.cassettes import Cassette, write_cassette, write_cassette_lines
 from judgekit.judges.cache.replies import RecordedReply, ReplyDatabase
 from judgekit.judges.layers import BUDGETS_FILE, connect_redis, open_spending
@@ -177,8 +177,7 @@ def budgets(
         if name.startswith(NAMED_BUDGET_PREFIX)
     }
     if reset is not None:
-        if reset not in spent:
-            raise ConfigError.unknown("budget", reset, spent)
+        check_choice("budget", reset, spent)
         spending.reset(NAMED_BUDGET_PREFIX + reset)
         print_line(f"{path}: reset {reset} to zero")
     else:

@@ -8,7 +8,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from judgekit.atomic import atomic_write
-from judgekit.errors import ConfigError
+from judgekit.errors import check_choice
 from judgekit.formats.compression import compressing_stream
 from judgekit.formats.file_lists import STANDARD_STREAM, require_json_lines
 from judgekit.formats.writers import WRITERS
@@ -34,8 +34,7 @@ def write(samples: Iterable[Sample], path: Path | str, format: str = "judgekit")
         TraceError: The library that compresses the file is not installed.
         OSError: The file cannot be written.
     """
-    if format not in WRITERS:
-        raise ConfigError.unknown("format to write", format, WRITERS)
+    check_choice("format to write", format, WRITERS)
     writer = WRITERS[format]
     path = to_location(path)
     require_json_lines(path)

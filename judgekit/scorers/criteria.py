@@ -162,8 +162,7 @@ class WeightedCriteria(ScopedJudgedScorer):
             raise ConfigError(f"{self.name} asks a judge about {names}: pass judge=..., or functions in checks=...")
 
     def _check_name(self, criterion: str) -> str:
-        if criterion not in self.weights:
-            raise ConfigError.unknown("criterion", criterion, self.weights)
+        check_choice("criterion", criterion, self.weights)
         return criterion
 
     def _check(self, criterion: str, check: str | CriterionFunction) -> str | CriterionCheck:

@@ -17,6 +17,7 @@ from judgekit.errors import (
     JudgeDownError,
     PlannedError,
     QuotaError,
+    check_choice,
     merge_errors,
 )
 from judgekit.judges.judge import Judge
@@ -96,8 +97,7 @@ class Panel(SyncScore):
             raise ConfigError(f"a panel needs two or more members, found {len(self.scorers)}")
         if twice := [scorer.name for index, scorer in enumerate(self.scorers) if scorer in self.scorers[:index]]:
             raise ConfigError(f"{twice[0]!r} is in the panel twice; use Repeat to ask one scorer several times")
-        if self.rule not in get_args(VotingRule):
-            raise ConfigError.unknown("rule of a panel", self.rule, get_args(VotingRule))
+        check_choice("rule of a panel", self.rule, get_args(VotingRule))
         if self.quorum is not None and self.quorum not in range(1, len(self.scorers) + 1):
             raise ConfigError(
                 f"quorum must be from 1 to {len(self.scorers)}, the number of members, found {self.quorum!r}"

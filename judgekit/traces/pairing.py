@@ -8,13 +8,11 @@ from judgekit.traces.message import CALLER_MESSAGES, Message, Requestor, ToolCal
 
 
 class PairedCall(NamedTuple):
-    """A call with the index of its message, its position in it, and the index of the first message of its turn."""
+    """A call with the index of its message, and its position in it."""
 
     message: int
     position: int
     call: ToolCall
-    requestor: str
-    turn: int
 
 
 class Pairing(NamedTuple):
@@ -34,7 +32,7 @@ def pair_results(messages: Sequence[Message]) -> Pairing:
     name, the first unanswered call of that turn. A turn is an uninterrupted series of messages from one side. Results
     for the user only answer the user's calls.
     """
-    agent, user = _Unanswered("assistant"), _Unanswered("user")
+    agent, user = _Unanswered(), _Unanswered()
     calls: dict[int, PairedCall] = {}
     orphans: list[int] = []
     turn = 0
@@ -75,8 +73,7 @@ def call_errors(messages: Sequence[Message], requestor: Requestor) -> tuple[bool
 class _Unanswered:
     """The calls of one side that have no result yet."""
 
-    def __init__(self, requestor: Requestor) -> None:
-        self._requestor = requestor
+    def __init__(self) -> None:
         self._by_id: dict[str, dict[int, deque[PairedCall]]] = {}
         """The calls by id and message: parallel calls may share an id, and are answered in order."""
         self._turn: list[PairedCall] = []
@@ -89,7 +86,7 @@ class _Unanswered:
         if turn != self._began:
             self._began, self._turn, self._named = turn, [], {}
         for position, call in enumerate(calls):
-            caller = PairedCall(index, position, call, self._requestor, turn)
+            caller = PairedCall(index, position, call)
             self._turn.append(caller)
             if call.id is not None:
                 self._by_id.setdefault(call.id, {}).setdefault(index, deque()).append(caller)

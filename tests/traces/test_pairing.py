@@ -109,7 +109,7 @@ def test_in_any_conversation_no_call_is_answered_twice_and_no_result_is_forgotte
     for index, caller in found.calls.items():
         assert caller.message < index
         assert caller.call is messages[caller.message].tool_calls[caller.position]
-        assert caller.requestor == messages[caller.message].role == messages[index].requestor
+        assert messages[caller.message].role == messages[index].requestor
         if messages[index].tool_call_id is None:
             assert messages[index].name in (None, caller.call.name)
         else:

@@ -111,8 +111,7 @@ class BLEU(TextScorer):
         """The tokenizer, and the signatures of sentence and corpus BLEU, without numbers of references."""
         import sacrebleu  # noqa: PLC0415 - slow to import
 
-        if self.tokenize not in sacrebleu.BLEU.TOKENIZERS:
-            raise ConfigError.unknown("tokenizer of sacrebleu", self.tokenize, sacrebleu.BLEU.TOKENIZERS)
+        check_choice("tokenizer of sacrebleu", self.tokenize, sacrebleu.BLEU.TOKENIZERS)
         try:
             metric, corpus = (
                 sacrebleu.BLEU(

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, Literal, TypeAlias
 from unicodedata import normalize
 
-from judgekit.errors import ConfigError
+from judgekit.errors import ConfigError, check_choice
 
 Tokenize: TypeAlias = Literal["auto", "rouge-score", "whitespace", "jieba"]
 """The way in which a text is split into words.
@@ -38,8 +38,7 @@ def splitter(tokenize: str) -> Split:
     Raises:
         ConfigError: The way to split words is unknown, or needs a package that is not installed.
     """
-    if tokenize not in _SPLITTERS:
-        raise ConfigError.unknown("way to split a text into words", tokenize, _SPLITTERS)
+    check_choice("way to split a text into words", tokenize, _SPLITTERS)
     if tokenize == "jieba":
         _chinese_words()
     return _SPLITTERS[tokenize]

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, cast
 
 from pydantic import Field, JsonValue, PlainValidator, ValidationError
 
-from judgekit.errors import ConfigError, validation_message
+from judgekit.errors import ConfigError, check_choice, validation_message
 from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, ArgMatch, ArgRules, any_glob, are_plain, arg_rules
 from judgekit.traces.message import FrozenModel
 
@@ -87,8 +87,7 @@ def parse_tool_match(option: ToolMatch | str | Mapping[str, JsonValue]) -> ToolM
     if isinstance(option, ToolMatch):
         return option
     if isinstance(option, str):
-        if option not in PRESETS:
-            raise ConfigError.unknown("preset of tool-call matching", option, PRESETS)
+        check_choice("preset of tool-call matching", option, PRESETS)
         return PRESETS[option]
     try:
         return ToolMatch.model_validate(option)
