@@ -79,9 +79,8 @@ CASES = {
 @pytest.mark.parametrize(("messages", "expected"), CASES.values(), ids=CASES)
 def test_pairs(messages, expected):
     found = pair_results(messages)
-    assert {index: caller[:4] for index, caller in found.calls.items()} == {
-        index: (message, place, messages[message].tool_calls[place], messages[message].role)
-        for index, (message, place) in expected.items()
+    assert found.calls == {
+        index: (message, place, messages[message].tool_calls[place]) for index, (message, place) in expected.items()
     }
     results = {index for index, message in enumerate(messages) if isinstance(message, ToolMessage)}
     assert found.orphans == tuple(sorted(results - expected.keys()))
