@@ -78,10 +78,7 @@ class Recorder:
         self._run = record.number
         self._textless = None if record.keeps_text else textless or TextRemover()
         self._indexes = {scorer.name: index for index, scorer in enumerate(record.scorers)}
-        self._judged = {index for index, scorer in enumerate(record.scorers) if scorer.judged}
-        self._exchange_packers = [
-            zlib.compressobj(COMPRESSION_LEVEL, zdict=scorer.exchange_dictionary) for scorer in record.scorers
-        ]
+        self._scorers = record.scorers
         self._conversations = 0
         self._dictionary = 0
         self._packer = zlib.compressobj(COMPRESSION_LEVEL)
@@ -157,8 +154,8 @@ class Recorder:
             self._waiting.replaced.append((self._run, row.index, scorer))
         for number, call in enumerate(row.score.calls if self._textless is None else ()):
             if call.exchange is not None and (body := _body(call.exchange)) is not None:
-                packed = compress(body, self._exchange_packers[scorer])
-                self._add("exchanges", row.index, scorer, number, packed)
+                packer = zlib.compressobj(COMPRESSION_LEVEL, zdict=self._scorers[scorer].exchange_dictionary)
+                self._add("exchanges", row.index, scorer, number, packer.compress(body) + packer.flush())
 
     def add_rows(self, table: str, rows: Iterable[_TableRow]) -> None:
         """Record rows of a table that another process wrote into a run of its own."""
@@ -212,7 +209,7 @@ class Recorder:
         for run, sample, scorer, *_ in cast("Sequence[tuple[int, int, int]]", scores):
             if (old := store.score_row(run, sample, scorer)) is None:
                 continue
-            calls = old.calls if is_intact(old) else "" if scorer in self._judged else None
+            calls = old.calls if is_intact(old) else "" if self._scorers[scorer].judged else None
             if calls is not None:
                 yield run, self._random.getrandbits(_ID_BITS), sample, scorer, calls
 
