@@ -22,6 +22,7 @@ from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
 from judgekit.traces.sample import Sample
 
 SCORERS = ["tool_call_f1", "classification:measure=f1_macro", "bleu", "rouge:rougeL", "exact_match"]
+ONE = ["tool_call_f1"]
 WORDS = ("refund", "order", "late", "sorry", "done")
 
 
@@ -250,16 +251,16 @@ def test_what_needs_one_reader_is_refused(whole):
 
 def test_the_same_command_resumes_its_shard_and_others_are_told_apart():
     path = own()
-    first = run(path, SCORERS, shard="1/2", run_id="x", store="store.sqlite")
-    again = run(path, SCORERS, shard="1/2", run_id="x", store="store.sqlite")
+    first = run(path, ONE, shard="1/2", run_id="x", store="store.sqlite")
+    again = run(path, ONE, shard="1/2", run_id="x", store="store.sqlite")
     assert (again.number, list(again)) == (1, list(first))
-    assert run(path, SCORERS, shard="2/2", run_id="x", store="store.sqlite").number == 2
-    assert run(path, SCORERS, shard="1/2", run_id="y", store="store.sqlite").number == 3
+    assert run(path, ONE, shard="2/2", run_id="x", store="store.sqlite").number == 2
+    assert run(path, ONE, shard="1/2", run_id="y", store="store.sqlite").number == 3
     with pytest.raises(ConfigError, match=r"has shard 1/2 of run x with other options: sample was None and is 0\.5"):
-        run(path, SCORERS, shard="1/2", run_id="x", store="store.sqlite", sample=0.5)
+        run(path, ONE, shard="1/2", run_id="x", store="store.sqlite", sample=0.5)
     own(count=61)
     with pytest.raises(ConfigError, match=r"own\.jsonl changed"):
-        run(path, SCORERS, shard="1/2", run_id="x", store="store.sqlite")
+        run(path, ONE, shard="1/2", run_id="x", store="store.sqlite")
 
 
 def test_an_unfinished_shard_makes_an_unfinished_run_that_can_be_resumed():
@@ -293,12 +294,12 @@ def refused(stores: Sequence[str], found: str, kind: type[Exception] = ConfigErr
 
 
 def test_a_missing_shard_is_named():
-    stores = in_shards(own(), 4)
+    stores = in_shards(own(), 4, scorers=ONE)
     refused([stores[0], stores[3]], "2 shards of 4 missing: 2, 3; score them, and name their files too")
 
 
 def test_a_doubled_shard_is_named():
-    stores = in_shards(own(), 3)
+    stores = in_shards(own(), 3, scorers=ONE)
     shutil.copy(stores[1], "copy.sqlite")
     refused([*stores, "copy.sqlite"], "shard 2/3 is there twice: run 1 in shard-2.sqlite and run 1 in copy.sqlite")
     refused([*stores, stores[2]], "shard 3/3 is there twice")
@@ -306,14 +307,14 @@ def test_a_doubled_shard_is_named():
 
 def test_shards_of_other_runs_and_splits_are_refused():
     path = own()
-    stores = in_shards(path, 2)
-    run(path, SCORERS, shard="2/2", run_id="y", store="y.sqlite")
+    stores = in_shards(path, 2, scorers=ONE)
+    run(path, ONE, shard="2/2", run_id="y", store="y.sqlite")
     refused(
         [stores[0], "y.sqlite"], "shards of several runs: x (in shard-1.sqlite), y (in y.sqlite); merge those of one"
     )
-    run(path, SCORERS, shard="2/3", run_id="x", store="z.sqlite")
+    run(path, ONE, shard="2/3", run_id="x", store="z.sqlite")
     refused([stores[0], "z.sqlite"], "different numbers of shards: 1/2 (in shard-1.sqlite), 2/3 (in z.sqlite)")
-    run(path, SCORERS, store="whole.sqlite")
+    run(path, ONE, store="whole.sqlite")
     refused([stores[0], "whole.sqlite"], "whole.sqlite: contains no shard of a run")
     refused([], "no files")
     refused([stores[0], "none.sqlite"], "none.sqlite: there are no runs yet", StoreError)
@@ -341,7 +342,7 @@ def test_other_scorers_options_and_recordings_are_refused():
 def test_another_signature_of_a_scorer_is_refused():
     """As if the code that a spec names had changed between the shards."""
     path = own()
-    stores = in_shards(path, 2, scorers=["tool_call_f1"])
+    stores = in_shards(path, 2, scorers=ONE)
     for place, store in enumerate(stores):
         opened = RunStore(store)
         record = opened.record()
@@ -365,7 +366,7 @@ def test_a_scorer_that_cannot_be_compared_is_refused_before_it_scores():
     ("table", "number"), [("samples", "number"), ("conversations", "number"), ("scores", "sample")]
 )
 def test_a_damaged_store_is_refused_and_nothing_of_it_is_kept(table, number):
-    stores = in_shards(own(), 3)
+    stores = in_shards(own(), 3, scorers=ONE)
     with closing(sqlite3.connect(stores[1])) as db, db:
         db.execute(f"UPDATE {table} SET checksum = checksum + 1 WHERE {number} = 31")  # noqa: S608
     refused(stores, f"shard 2/3 cannot be merged: shard-2.sqlite: a row of run 1 ({table}) is damaged", StoreError)
@@ -382,7 +383,7 @@ def test_a_damaged_score_is_repeated_before_the_merge():
 
 
 def test_a_damaged_record_and_another_file_are_refused():
-    stores = in_shards(own(), 2)
+    stores = in_shards(own(), 2, scorers=ONE)
     with closing(sqlite3.connect(stores[1])) as db, db:
         db.execute("UPDATE runs SET record = replace(record, '2/2', '1/2')")
     refused(stores, "shard-2.sqlite: run 1 is damaged", StoreError)
@@ -391,7 +392,7 @@ def test_a_damaged_record_and_another_file_are_refused():
 
 
 def test_samples_that_are_in_two_shards_are_refused():
-    stores = in_shards(own(), 2)
+    stores = in_shards(own(), 2, scorers=ONE)
     with closing(sqlite3.connect(stores[0])) as db, db:
         last = db.execute("SELECT max(number) FROM samples").fetchone()[0]
     opened = RunStore(stores[1])
@@ -403,7 +404,7 @@ def test_samples_that_are_in_two_shards_are_refused():
 
 
 def test_a_run_is_merged_once_into_a_file():
-    stores = in_shards(own(), 2)
+    stores = in_shards(own(), 2, scorers=ONE)
     merge_runs(stores, store="merged.sqlite")
     with pytest.raises(ConfigError, match="already contains run x, as run 1; delete it with judgekit runs --remove 1"):
         merge_runs(stores, store="merged.sqlite")
@@ -411,7 +412,7 @@ def test_a_run_is_merged_once_into_a_file():
 
 
 def test_a_merge_that_is_interrupted_leaves_nothing_and_one_that_is_killed_an_unfinished_run(monkeypatch):
-    stores, add = in_shards(own(), 2), Recorder.add_rows
+    stores, add = in_shards(own(), 2, scorers=ONE), Recorder.add_rows
 
     def stop(recorder: Recorder, table: str, rows: Sequence[tuple[object, ...]]) -> None:
         if table == "scores":
@@ -434,7 +435,7 @@ def test_a_merge_that_is_interrupted_leaves_nothing_and_one_that_is_killed_an_un
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_records_of_which_none_can_be_read_are_an_error_of_the_merge():
     path = lines("rows.jsonl", [json.dumps({"id": f"s{number}", "trace": {"messages": 1}}) for number in range(9)])
-    stores = in_shards(path, 3, scorers=["tool_call_f1"])
+    stores = in_shards(path, 3, scorers=ONE)
     refused(stores, "none of the 9 records could be read", TraceError)
 
 
