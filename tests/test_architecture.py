@@ -15,8 +15,9 @@ def module_name(path):
 
 def imported_modules(path, modules):
     """The modules of judgekit that a module imports, at its top, in its functions, or for type checkers."""
-    imports = set()
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    imports, nodes = set(), [ast.parse(path.read_bytes())]
+    for node in nodes:
+        nodes += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr)]
         if isinstance(node, ast.Import):
             imports |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

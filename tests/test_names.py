@@ -30,9 +30,17 @@ def definitions() -> list[tuple[str, ast.Module | ast.ClassDef | ast.FunctionDef
     return [
         (str(path.relative_to(PACKAGE)), node)
         for path in PACKAGE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in statements(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
     ]
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """A module or statement and all that are in it, without their expressions."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+            yield from statements(child)
 
 
 def test_no_two_public_classes_have_one_name():

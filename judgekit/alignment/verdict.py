@@ -162,9 +162,8 @@ def _verdict(
 ) -> AlignmentVerdict:
     (test, p, opposite), alpha, gains = tested, look_level(look), samples.improvements[chosen]
     rates = {value: _class_rates(samples, chosen, value) for value in _BINARY}
-    harmed = any(_is_harmed(samples, gains, value) for value in _BINARY)
     outcome: AlignmentOutcome = "not shown"
-    if p < alpha and not harmed:
+    if p < alpha and not any(_is_harmed(samples, gains, value) for value in _BINARY):
         outcome = "shown"
     elif opposite < alpha:
         outcome = "worse"

@@ -119,8 +119,8 @@ def test_too_few_or_too_similar_labels_are_refused() -> None:
 
 @pytest.fixture
 def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tenth of the signs of a verdict, whose p is as valid."""
-    monkeypatch.setattr("judgekit.alignment.verdict.max_t", partial(max_t, draws=999))
+    """A twentieth of the signs of a verdict, whose p is as valid."""
+    monkeypatch.setattr("judgekit.alignment.verdict.max_t", partial(max_t, draws=499))
 
 
 def draw(dice: np.random.Generator, human: NDArray[np.float64], accuracies: NDArray[np.float64]) -> JudgedSamples:
