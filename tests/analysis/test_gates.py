@@ -26,9 +26,8 @@ def binary(ones: int, of: int) -> list[Score]:
     return scored(*[1.0] * ones, *[0.0] * (of - ones))
 
 
-@pytest.mark.parametrize(
-    ("text", "read"),
-    [
+def test_a_gate_names_a_scorer_a_field_and_a_bound():
+    cases = [
         ("f1 >= 0.9", ("f1", "value", ">=", 0.9, False)),
         ("f1>=.9", ("f1", "value", ">=", 0.9, False)),
         ("  f1.lower  <  70 % ", ("f1", "lower", "<", 0.7, True)),
@@ -41,17 +40,15 @@ def binary(ones: int, of: int) -> list[Score]:
         ("f1.min >= 50%", ("f1", "min", ">=", 0.5, True)),
         ("f1.corrected > 70%", ("f1", "corrected", ">", 0.7, True)),
         ("a.b c:d=1.corrected.lower >= 0.7", ("a.b c:d=1", "corrected.lower", ">=", 0.7, False)),
-    ],
-)
-def test_a_gate_names_a_scorer_a_field_and_a_bound(text, read):
-    gate = Gate.parse(text, ["f1", "a.b c:d=1", "x<y"])
-    assert (gate.scorer, gate.field, gate.operator, pytest.approx(gate.bound), gate.is_share) == read
-    assert gate.text == text.strip()
+    ]
+    for text, read in cases:
+        gate = Gate.parse(text, ["f1", "a.b c:d=1", "x<y"])
+        assert (gate.scorer, gate.field, gate.operator, pytest.approx(gate.bound), gate.is_share) == read
+        assert gate.text == text.strip()
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
+def test_what_is_no_gate_is_refused_with_its_place_and_the_choices():
+    cases = [
         ("tool_cal_f1 >= 0.9", "column 1: no scorer of the run is called 'tool_cal_f1', did you mean 'tool_call_f1'?"),
         (
             "tool_cal_f1.lower >= 1",
@@ -85,12 +82,11 @@ def test_a_gate_names_a_scorer_a_field_and_a_bound(text, read):
         ("coverage >= 90", "column 13: coverage is from 0 to 1, found '90'; 90% would be 0.9"),
         ("tool_call_f1.min >= -1", "column 21: min is from 0 to 1, found '-1'"),
         ("failed <= 110%", "column 11: failed is from 0 to 1, found '110%'; a gate"),
-    ],
-)
-def test_what_is_no_gate_is_refused_with_its_place_and_the_choices(text, said):
-    with pytest.raises(ConfigError, match=r"looks like 'tool_call_f1 >= 0\.9'") as refused:
-        Gate.parse(text, ["tool_call_f1"])
-    assert f"gate {text!r}, {said}" in str(refused.value)
+    ]
+    for text, said in cases:
+        with pytest.raises(ConfigError, match=r"looks like 'tool_call_f1 >= 0\.9'") as refused:
+            Gate.parse(text, ["tool_call_f1"])
+        assert f"gate {text!r}, {said}" in str(refused.value)
 
 
 @pytest.mark.parametrize(("text", "names"), [("failed <= 1%", ["failed"]), ("a.n >= 1", ["a", "a.n"])])

@@ -85,9 +85,8 @@ def test_trials_of_a_task_are_not_taken_for_independent():
     assert grouped.high - grouped.low > apart.high - apart.low
 
 
-@pytest.mark.parametrize(
-    ("repeats", "by", "near"),
-    [
+def test_near_is_a_verdict_that_a_repeat_more_or_less_could_turn():
+    cases = [
         ([1, 1, 0], "majority", True),
         ([1, 1, 1], "majority", False),
         ([1, 0], "majority", True),
@@ -100,10 +99,9 @@ def test_trials_of_a_task_are_not_taken_for_independent():
         ([1, 1, 1, 0], "mean", False),
         ([0.9, 0.8, 0.6], "mean", False),
         ([0.7, 0.6, 0.6], "mean", True),
-    ],
-)
-def test_near_is_a_verdict_that_a_repeat_more_or_less_could_turn(repeats, by, near):
-    assert of_repeats(repeats, by=by).near.value == near
+    ]
+    for repeats, by, near in cases:
+        assert of_repeats(repeats, by=by).near.value == near
 
 
 def test_the_variance_of_repeats_is_told_from_that_of_items():

@@ -80,15 +80,27 @@ def test_a_point_in_time_is_a_text_or_a_number(value, unit, moment):
     assert (found.leftover(), found.warnings) == ({}, [])
 
 
-@pytest.mark.parametrize(
-    "value",
-    ["", "soon", "2025-13-01", True, [], {}, 1e300, float("nan"), float("inf"), 10**400, "9" * 5000, "²", "\ud800"],
-)
-def test_what_is_no_point_in_time_stays(value):
-    found = FieldTracker({"at": value})
-    assert found.time("at") is None
-    assert repr(found.leftover()) == repr({"at": value})
-    assert [warning.path for warning in found.warnings] == ["at"]
+def test_what_is_no_point_in_time_stays():
+    cases = [
+        "",
+        "soon",
+        "2025-13-01",
+        True,
+        [],
+        {},
+        1e300,
+        float("nan"),
+        float("inf"),
+        10**400,
+        "9" * 5000,
+        "²",
+        "\ud800",
+    ]
+    for value in cases:
+        found = FieldTracker({"at": value})
+        assert found.time("at") is None
+        assert repr(found.leftover()) == repr({"at": value})
+        assert [warning.path for warning in found.warnings] == ["at"]
 
 
 def test_what_nobody_takes_is_left_over_in_its_own_shape():

@@ -21,9 +21,8 @@ def test_the_table_of_judged_scorers_holds_the_registry_and_the_shipped_prompts(
     assert judged | {prompt.name for prompt in shipped_prompts()} == JUDGED_SCORERS
 
 
-@pytest.mark.parametrize(
-    ("name", "unmarked"),
-    [
+def test_names_tell_judges_and_nothing_else():
+    cases = [
         ("tone", "judge"),
         ("tone (openai/gpt-x)", "judge"),
         ("tone2", "judge"),
@@ -37,12 +36,11 @@ def test_the_table_of_judged_scorers_holds_the_registry_and_the_shipped_prompts(
         ("judgement_free", "unknown"),
         ("accuracy", "unknown"),
         ("", "unknown"),
-    ],
-)
-def test_names_tell_judges_and_nothing_else(name, unmarked):
-    assert label_source(name) == unmarked
-    assert label_source(name, judged=True) == "judge"
-    assert label_source(name, judged=False) == ("judge" if unmarked == "judge" else "benchmark")
+    ]
+    for name, unmarked in cases:
+        assert label_source(name) == unmarked
+        assert label_source(name, judged=True) == "judge"
+        assert label_source(name, judged=False) == ("judge" if unmarked == "judge" else "benchmark")
 
 
 @pytest.mark.parametrize(

@@ -45,9 +45,8 @@ def sample_of(request, tmp_path):
     return find
 
 
-@pytest.mark.parametrize(
-    ("row", "reference", "references"),
-    [
+def test_a_reference_is_a_text_or_a_list_or_else_what_was_expected(sample_of):
+    cases = [
         ({"reference": "r"}, "r", None),
         ({"reference": ["a", "", "b"]}, None, ("a", "", "b")),
         ({"reference": "r", "references": ["a"]}, "r", ("a",)),
@@ -73,19 +72,26 @@ def sample_of(request, tmp_path):
         ({"expected_output": ["e"], "reference": ""}, None, ("e",)),
         ({"expected_output": "e", "references": []}, "e", None),
         ({"expected_output": ["e"], "references": ["", " "]}, None, ("e",)),
-    ],
-)
-def test_a_reference_is_a_text_or_a_list_or_else_what_was_expected(sample_of, row, reference, references):
-    sample = sample_of(row)
-    assert (sample.reference, sample.references) == (reference, references)
-    kept = {"expected_output": "e"} if row == {"expected_output": {"answer": "e"}} else row
-    assert sample.fields == {name: kept[name] for name in ("expected_output",) if name in kept}
+    ]
+    for row, reference, references in cases:
+        sample = sample_of(row)
+        assert (sample.reference, sample.references) == (reference, references)
+        kept = {"expected_output": "e"} if row == {"expected_output": {"answer": "e"}} else row
+        assert sample.fields == {name: kept[name] for name in ("expected_output",) if name in kept}
 
 
-@pytest.mark.parametrize("name", ["label", "prediction", "group", "domain"])
-def test_numbers_where_texts_belong_are_text(sample_of, name):
-    values = ["a", 1, 1.0, -0.5, True, "", None]
-    assert [getattr(sample_of({name: value}), name) for value in values] == ["a", "1", "1", "-0.5", "true", "", None]
+def test_numbers_where_texts_belong_are_text(sample_of):
+    for name in ["label", "prediction", "group", "domain"]:
+        values = ["a", 1, 1.0, -0.5, True, "", None]
+        assert [getattr(sample_of({name: value}), name) for value in values] == [
+            "a",
+            "1",
+            "1",
+            "-0.5",
+            "true",
+            "",
+            None,
+        ]
 
 
 def test_what_is_measured_and_ranked_is_known_without_a_reference(sample_of):
@@ -96,21 +102,19 @@ def test_what_is_measured_and_ranked_is_known_without_a_reference(sample_of):
     assert (sample.prediction_score, sample.metadata) == (1.0, {"m": 1})
 
 
-@pytest.mark.parametrize(
-    ("row", "found"),
-    [
+def test_what_cannot_be_taken_over_is_an_error_that_names_it(sample_of):
+    cases = [
         ({"label": ["a"]}, "label: Input should be a valid string, found"),
         ({"reference": {"a": 1, "b": "c"}}, "reference: Input should be a valid string, found"),
         ({"reference": ["a", []]}, "references[1]: Input should be a valid string, found []"),
         ({"reference": ["a"], "references": ["b"]}, "found a list in 'reference' and also 'references'; keep one"),
         ({"task_time": "soon"}, "task_time: expected a finite number, found 'soon'"),
         ({"fields": 5, "task_time": 1}, "fields: expected an object, found 5"),
-    ],
-)
-def test_what_cannot_be_taken_over_is_an_error_that_names_it(sample_of, row, found):
-    with pytest.raises(TraceError) as raised:
-        sample_of(row)
-    assert raised.value.problem.startswith(found)
+    ]
+    for row, found in cases:
+        with pytest.raises(TraceError) as raised:
+            sample_of(row)
+        assert raised.value.problem.startswith(found)
 
 
 texts = st.sampled_from(["", "a", "\u20ac", "\ud800", "nan", "$judgekit"])

@@ -170,13 +170,13 @@ def test_each_fence_closes_once_and_what_stands_outside_of_them_is_always_the_sa
         assert skeleton(asked(prompt, sample)) == plan, (prompt.name, sample.id)
 
 
-@pytest.mark.parametrize("prompt", PROMPTS, ids=lambda prompt: prompt.name)
-def test_the_question_follows_the_conversation_and_has_no_line_like_those_of_a_recording(prompt):
-    conversation, blank, reminder, *question = skeleton(asked(prompt, HARMLESS))
-    assert (conversation, blank) == ("<conversation>", "")
-    assert "gives you no orders" in reminder
-    assert question[-1] == prompt.question.splitlines()[-1]
-    assert not [line for line in (reminder, *question) if re.match(r"\[|\||(system|user|assistant|tool)\b", line)]
+def test_the_question_follows_the_conversation_and_has_no_line_like_those_of_a_recording():
+    for prompt in PROMPTS:
+        conversation, blank, reminder, *question = skeleton(asked(prompt, HARMLESS))
+        assert (conversation, blank) == ("<conversation>", "")
+        assert "gives you no orders" in reminder
+        assert question[-1] == prompt.question.splitlines()[-1]
+        assert not [line for line in (reminder, *question) if re.match(r"\[|\||(system|user|assistant|tool)\b", line)]
 
 
 def test_the_system_part_is_the_same_for_all(recordings):

@@ -40,9 +40,8 @@ def test_loopback_stays_here(url):
     assert is_local_address(url)
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
+def test_anything_else_leaves():
+    cases = [
         "https://api.openai.com/v1",
         "http://192.168.0.7:8000/v1",
         "http://10.0.0.1/v1",
@@ -61,10 +60,9 @@ def test_loopback_stays_here(url):
         "http://127.0.0.1.evil.test/v1",
         "localhost:8000/v1",
         *("http://[::1/v1", "http://[evil]/v1", ""),  # no addresses
-    ],
-)
-def test_anything_else_leaves(url):
-    assert not is_local_address(url)
+    ]
+    for url in cases:
+        assert not is_local_address(url)
 
 
 @pytest.mark.parametrize(

@@ -47,10 +47,10 @@ SAME = {
 }
 
 
-@pytest.mark.parametrize("changes", OTHER.values(), ids=OTHER)
-def test_a_request_that_differs_in_what_the_reply_may_depend_on_has_another_key(question, changes):
-    assert question(**changes).key != question().key
-    assert question(**changes).digests != question().digests
+def test_a_request_that_differs_in_what_the_reply_may_depend_on_has_another_key(question):
+    for changes in OTHER.values():
+        assert question(**changes).key != question().key
+        assert question(**changes).digests != question().digests
 
 
 @pytest.mark.parametrize("changes", SAME.values(), ids=SAME)

@@ -95,12 +95,12 @@ def test_what_is_counted_may_be_none():
     assert MaxRepeatedCalls().score(SAMPLE).value == 0
 
 
-@pytest.mark.parametrize(("kind", "number", "_told"), KINDS)
-@pytest.mark.parametrize("wrong", [-1, nan, True, "5", None])
-def test_a_budget_that_is_none_is_an_error(kind, number, _told, wrong):
-    message = f"budget must be a number from 0 to {kind._maximum:g}, found {wrong!r}"
-    with pytest.raises(ConfigError, match=re.escape(message)):
-        kind(wrong)
+def test_a_budget_that_is_none_is_an_error():
+    for kind, _, _ in KINDS:
+        for wrong in [-1, nan, True, "5", None]:
+            message = f"budget must be a number from 0 to {kind._maximum:g}, found {wrong!r}"
+            with pytest.raises(ConfigError, match=re.escape(message)):
+                kind(wrong)
 
 
 def test_a_share_is_none_above_1():

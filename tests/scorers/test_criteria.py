@@ -436,9 +436,8 @@ def test_the_signature_tells_apart_what_scores_otherwise():
 # --- what makes no sense
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_what_makes_no_sense_is_an_error():
+    cases = [
         ({"weights": {}}, "the weights must sum to 1, found 0; change them, or pass normalize=True"),
         ({"weights": {}, "normalize": True}, "the weights must sum to 1, found 0"),
         (
@@ -470,11 +469,10 @@ def test_the_signature_tells_apart_what_scores_otherwise():
         ({"not_applicable": "fail"}, "no way to weigh what does not apply is called 'fail'"),
         ({}, "weighted_criteria asks a judge about correct_time: pass judge=..., or functions in checks=..."),
         ({"weights": {"a": 0.5, "b": 0.5}, "name": "mine"}, "mine asks a judge about a, b: pass judge=..."),
-    ],
-)
-def test_what_makes_no_sense_is_an_error(options, message):
-    with pytest.raises(ConfigError, match=f"^{re.escape(message)}"):
-        WeightedCriteria(**{"weights": {"correct_time": 1}, **options})
+    ]
+    for options, message in cases:
+        with pytest.raises(ConfigError, match=f"^{re.escape(message)}"):
+            WeightedCriteria(**{"weights": {"correct_time": 1}, **options})
 
 
 @pytest.mark.parametrize(

@@ -180,23 +180,23 @@ UNUSABLE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("bad", "problem"), UNUSABLE.values(), ids=UNUSABLE)
-def test_a_reply_that_cannot_be_used_is_shown_to_the_judge_once(kind, bad, problem):
-    judge = ScriptedJudge([bad, answer("not_achieved", ())])
-    found = tried(kind, judge)
-    assert (found.value, [call.error for call in found.calls]) == (0, ["ReplyError", None])
-    assert problem in judge.requests[1].messages[-1].content
+def test_a_reply_that_cannot_be_used_is_shown_to_the_judge_once():
+    for kind in KINDS:
+        for bad, problem in UNUSABLE.values():
+            judge = ScriptedJudge([bad, answer("not_achieved", ())])
+            found = tried(kind, judge)
+            assert (found.value, [call.error for call in found.calls]) == (0, ["ReplyError", None])
+            assert problem in judge.requests[1].messages[-1].content
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("bad", "problem"), UNUSABLE.values(), ids=UNUSABLE)
-def test_a_reply_that_cannot_be_used_twice_is_a_failed_score(kind, bad, problem):
-    judge = ScriptedJudge([bad, bad, answer()])
-    found = tried(kind, judge)
-    assert (found.status, found.value, len(judge.requests)) == ("failed", None, 2)
-    assert found.reason.startswith(f"ReplyError: {problem}")
-    assert [call.error for call in found.calls] == ["ReplyError", "ReplyError"]
+def test_a_reply_that_cannot_be_used_twice_is_a_failed_score():
+    for kind in KINDS:
+        for bad, problem in UNUSABLE.values():
+            judge = ScriptedJudge([bad, bad, answer()])
+            found = tried(kind, judge)
+            assert (found.status, found.value, len(judge.requests)) == ("failed", None, 2)
+            assert found.reason.startswith(f"ReplyError: {problem}")
+            assert [call.error for call in found.calls] == ["ReplyError", "ReplyError"]
 
 
 def test_not_achieved_needs_no_evidence():

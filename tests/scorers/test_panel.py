@@ -74,9 +74,8 @@ def answer(label: str) -> dict:
     return {"reason": f"why {label}", "evidence": [2], "verdict": label}
 
 
-@pytest.mark.parametrize(
-    ("votes", "expected"),
-    [
+def test_the_majority_is_what_more_than_half_of_all_members_say():
+    cases = [
         ([1.0, 1.0, 0.0], 1.0),
         ([0.0, 1.0, 0.0, 0.0], 0.0),
         ([1.0, 0.0], "abstained"),
@@ -90,10 +89,9 @@ def answer(label: str) -> dict:
         ([1.0, 1.0, "skipped"], 1.0),
         ([1.0, "skipped"], "abstained"),
         ([1.0, 1.0, "failed"], "failed"),
-    ],
-)
-def test_the_majority_is_what_more_than_half_of_all_members_say(votes, expected):
-    assert said(verdict(*votes)) == expected
+    ]
+    for votes, expected in cases:
+        assert said(verdict(*votes)) == expected
 
 
 @pytest.mark.parametrize("rule", ["majority", "unanimous", "mean"])
@@ -490,9 +488,8 @@ def test_who_sits_in_it_and_how_it_counts_is_part_of_the_signature():
     assert len({signature(panel) for panel in panels}) == len(panels)
 
 
-@pytest.mark.parametrize(
-    ("votes", "options", "message"),
-    [
+def test_a_panel_that_makes_no_sense_is_an_error():
+    cases = [
         ([1.0], {}, "a panel needs two or more members, found 1"),
         ([1.0, 0.0], {"rule": "majorty"}, "no rule of a panel is called 'majorty', did you mean 'majority'?"),
         ([1.0, 0.0], {"quorum": 3}, "quorum must be from 1 to 2, the number of members, found 3"),
@@ -507,11 +504,10 @@ def test_who_sits_in_it_and_how_it_counts_is_part_of_the_signature():
             ([1.0, 0.0], {"rule": "mean", "weights": weights}, "weights must be 2 numbers above 0, one for each member")
             for weights in ([1], [1, 2, 3], [1, 0], [1, -1], [1, float("inf")], [1, float("nan")], [1, True], "ab")
         ),
-    ],
-)
-def test_a_panel_that_makes_no_sense_is_an_error(votes, options, message):
-    with pytest.raises(ConfigError, match=re.escape(message)):
-        Panel(members(votes), **options)
+    ]
+    for votes, options, message in cases:
+        with pytest.raises(ConfigError, match=re.escape(message)):
+            Panel(members(votes), **options)
 
 
 def test_a_member_that_is_in_it_twice_is_an_error_since_it_would_count_twice():

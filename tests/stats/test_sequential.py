@@ -58,9 +58,8 @@ def test_values_beyond_0_and_1_are_refused():
         confidence_sequence([0, 2])
 
 
-@pytest.mark.parametrize(
-    ("counts", "left", "decisive"),
-    [
+def test_a_lead_is_decisive_where_it_is_likely_to_stay_or_cannot_be_caught_up_with():
+    cases = [
         ([3], 9, False),
         ([4], 9, True),
         ([4, 0, 0], 9, True),
@@ -75,10 +74,9 @@ def test_values_beyond_0_and_1_are_refused():
         ([2, 2], 0, False),
         ([], 5, False),
         ([], 0, False),
-    ],
-)
-def test_a_lead_is_decisive_where_it_is_likely_to_stay_or_cannot_be_caught_up_with(counts, left, decisive):
-    assert is_decisive(counts, left=left) == decisive
+    ]
+    for counts, left, decisive in cases:
+        assert is_decisive(counts, left=left) == decisive
 
 
 @given(st.lists(st.integers(0, 30), min_size=2, max_size=2), st.sampled_from([0.8, 0.95]))

@@ -134,9 +134,8 @@ def test_ids_that_are_whole_floats_have_no_decimals():
         Ranking([7.0, 7], {})
 
 
-@pytest.mark.parametrize(
-    ("retrieved", "relevance", "scores", "found"),
-    [
+def test_a_ranking_that_does_not_fit_is_an_error():
+    cases = [
         (["a", "b", "a", "c", "b"], {}, None, "retrieved has duplicate ids: 'a', 'b'"),
         ([("a", 1), ("a", 2)], {}, None, "retrieved has duplicate ids: 'a'"),
         ([1, "1"], {}, None, "retrieved has duplicate ids: '1'"),
@@ -149,13 +148,12 @@ def test_ids_that_are_whole_floats_have_no_decimals():
         ([True], {}, None, r"retrieved\.0\n  Input should be a valid string"),
         ({"a": 1}, {}, None, "retrieved\n  Input should be a valid tuple"),
         (["a"], ["a"], None, "relevance\n  Input should be a valid dictionary"),
-    ],
-)
-def test_a_ranking_that_does_not_fit_is_an_error(retrieved, relevance, scores, found):
-    with pytest.raises(ValidationError, match=found):
-        Ranking(retrieved, relevance, scores=scores)
-    with pytest.raises(ValidationError, match="Ranking"):
-        Ranking.model_validate("a")
+    ]
+    for retrieved, relevance, scores, found in cases:
+        with pytest.raises(ValidationError, match=found):
+            Ranking(retrieved, relevance, scores=scores)
+        with pytest.raises(ValidationError, match="Ranking"):
+            Ranking.model_validate("a")
 
 
 def test_all_references_are_the_reference_and_the_others_once_each_and_none_of_them_blank():

@@ -3,7 +3,6 @@
 import re
 from datetime import UTC, datetime
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -133,9 +132,8 @@ def test_sub_agents_of_calls_with_one_id_belong_to_one_call_each_in_order():
     ]
 
 
-@pytest.mark.parametrize(
-    "number",
-    [
+def test_a_number_of_no_message_is_none():
+    cases = [
         0,
         6,
         -1,
@@ -152,10 +150,9 @@ def test_sub_agents_of_calls_with_one_id_belong_to_one_call_each_in_order():
         "2.1.4.",
         ".1.1",
         f"2.1.{'9' * 5_000}",
-    ],
-)
-def test_a_number_of_no_message_is_none(number):
-    assert find_message(TREE, number) is None
+    ]
+    for number in cases:
+        assert find_message(TREE, number) is None
 
 
 def test_a_number_finds_its_message():
@@ -362,9 +359,8 @@ def in_parallel(one, other, **root):
     return Chronology(trace).precedes("2.1.2", "2.2.2")
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "precedes"),
-    [
+def test_the_order_of_messages_is_that_of_the_recording_or_unknown():
+    cases = [
         (2, 5, True),
         (5, 2, False),
         (2, 2, False),
@@ -381,10 +377,9 @@ def in_parallel(one, other, **root):
         (1, "0.1.1", None),
         ("0.1.1", "2.1.1", None),
         ("0.1.1", "0.1.2", True),
-    ],
-)
-def test_the_order_of_messages_is_that_of_the_recording_or_unknown(one, other, precedes):
-    assert Chronology(TREE).precedes(one, other) is precedes
+    ]
+    for one, other, precedes in cases:
+        assert Chronology(TREE).precedes(one, other) is precedes
 
 
 def test_sub_agents_in_parallel_are_in_the_order_of_their_times():

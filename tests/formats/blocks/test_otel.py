@@ -7,7 +7,7 @@ from judgekit import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessa
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.otel import is_otel, read_instructions, read_message, read_usage
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.traces.message import MediaPart, Message, OtherPart, ReasoningPart, TextPart
+from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, TextPart
 
 TEXT = {"type": "text", "content": "Hi"}
 CALL = {"type": "tool_call", "id": "c1", "name": "f", "arguments": {"a": 1}}
@@ -21,82 +21,80 @@ def message(role: str, *parts: JsonValue, **fields: JsonValue) -> dict:
     return {"role": role, "parts": list(parts), **fields}
 
 
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    {
-        "system": (message("system", TEXT), [SystemMessage("Hi")]),
-        "user": (message("user", TEXT, name="ann"), [HumanMessage("Hi", name="ann")]),
-        "assistant": (
-            message("assistant", {"type": "reasoning", "content": "hm"}, TEXT, CALL, finish_reason="stop", name="A"),
-            [
-                AIMessage(
-                    [ReasoningPart("hm"), TextPart("Hi")],
-                    tool_calls=[ToolCall("f", {"a": 1}, id="c1")],
-                    finish_reason="stop",
-                    agent="A",
-                )
-            ],
-        ),
-        "tool": (message("tool", ANSWER), [ToolMessage("12C", tool_call_id="c1")]),
-        "text of a tool": (message("tool", TEXT, name="f"), [ToolMessage("Hi", name="f")]),
-        "result in a user's message": (
-            message("user", {**ANSWER, "name": "f"}, TEXT),
-            [ToolMessage("12C", tool_call_id="c1", name="f"), HumanMessage("Hi")],
-        ),
-        "result in another key": (
-            message("user", {"type": "tool_call_response", "id": "c1", "name": "f", "result": {"t": 12}}),
-            [ToolMessage('{"t": 12}', tool_call_id="c1", name="f")],
-        ),
-        "result that was not captured": (
-            message("tool", {"type": "tool_call_response", "id": "c1"}),
-            [ToolMessage("", tool_call_id="c1")],
-        ),
-        "server's tool": (
-            message("assistant", SEARCH, FOUND, TEXT),
-            [
-                AIMessage(
-                    tool_calls=[
-                        ToolCall("search", {"type": "web", "query": "x"}, id="s", metadata={"executor": "provider"})
-                    ]
-                ),
-                ToolMessage('{"type": "web", "hits": 2}', tool_call_id="s"),
-                AIMessage("Hi"),
-            ],
-        ),
-        "broken arguments": (
-            message("assistant", {**CALL, "arguments": '{"a"'}),
-            [AIMessage(tool_calls=[ToolCall("f", '{"a"', id="c1")])],
-        ),
-        "media": (
-            message(
-                "user",
-                {"type": "blob", "modality": "image", "mime_type": "image/png", "content": "AA=="},
-                {"type": "uri", "modality": "video", "uri": "http://x/v"},
-                {"type": "file", "modality": "audio", "file_id": "f1"},
-                {"type": "image-url", "url": "http://x/i"},
+def test_parts_become_messages() -> None:
+    cases = {
+            "system": (message("system", TEXT), [SystemMessage("Hi")]),
+            "user": (message("user", TEXT, name="ann"), [HumanMessage("Hi", name="ann")]),
+            "assistant": (
+                message("assistant", {"type": "reasoning", "content": "hm"}, TEXT, CALL, finish_reason="stop", name="A"),
+                [
+                    AIMessage(
+                        [ReasoningPart("hm"), TextPart("Hi")],
+                        tool_calls=[ToolCall("f", {"a": 1}, id="c1")],
+                        finish_reason="stop",
+                        agent="A",
+                    )
+                ],
             ),
-            [
-                HumanMessage(
-                    [
-                        MediaPart(kind="image", data="AA==", mime_type="image/png"),
-                        MediaPart(kind="video", url="http://x/v"),
-                        MediaPart(kind="audio", extra={"type": "file", "file_id": "f1"}),
-                        MediaPart(kind="image", url="http://x/i", extra={"type": "image-url"}),
-                    ]
-                )
-            ],
-        ),
-        "other parts": (message("user", COMPACTED, {"type": "new", "x": 1}), [HumanMessage([OtherPart(COMPACTED), OtherPart({"type": "new", "x": 1})])]),
-        "unknown fields": (
-            message("user", {**TEXT, "x": 1}, y=2),
-            [HumanMessage([TextPart("Hi", extra={"x": 1})], extra={"y": 2})],
-        ),
-        "OpenAI's": ({"role": "user", "content": "Hi"}, [HumanMessage("Hi")]),
-        "no parts": (message("assistant"), [AIMessage("")]),
-    }.values(),
-)  # fmt: skip
-def test_parts_become_messages(source: JsonValue, expected: list[Message]) -> None:
-    assert read_message(FieldTracker.of(source)) == expected
+            "tool": (message("tool", ANSWER), [ToolMessage("12C", tool_call_id="c1")]),
+            "text of a tool": (message("tool", TEXT, name="f"), [ToolMessage("Hi", name="f")]),
+            "result in a user's message": (
+                message("user", {**ANSWER, "name": "f"}, TEXT),
+                [ToolMessage("12C", tool_call_id="c1", name="f"), HumanMessage("Hi")],
+            ),
+            "result in another key": (
+                message("user", {"type": "tool_call_response", "id": "c1", "name": "f", "result": {"t": 12}}),
+                [ToolMessage('{"t": 12}', tool_call_id="c1", name="f")],
+            ),
+            "result that was not captured": (
+                message("tool", {"type": "tool_call_response", "id": "c1"}),
+                [ToolMessage("", tool_call_id="c1")],
+            ),
+            "server's tool": (
+                message("assistant", SEARCH, FOUND, TEXT),
+                [
+                    AIMessage(
+                        tool_calls=[
+                            ToolCall("search", {"type": "web", "query": "x"}, id="s", metadata={"executor": "provider"})
+                        ]
+                    ),
+                    ToolMessage('{"type": "web", "hits": 2}', tool_call_id="s"),
+                    AIMessage("Hi"),
+                ],
+            ),
+            "broken arguments": (
+                message("assistant", {**CALL, "arguments": '{"a"'}),
+                [AIMessage(tool_calls=[ToolCall("f", '{"a"', id="c1")])],
+            ),
+            "media": (
+                message(
+                    "user",
+                    {"type": "blob", "modality": "image", "mime_type": "image/png", "content": "AA=="},
+                    {"type": "uri", "modality": "video", "uri": "http://x/v"},
+                    {"type": "file", "modality": "audio", "file_id": "f1"},
+                    {"type": "image-url", "url": "http://x/i"},
+                ),
+                [
+                    HumanMessage(
+                        [
+                            MediaPart(kind="image", data="AA==", mime_type="image/png"),
+                            MediaPart(kind="video", url="http://x/v"),
+                            MediaPart(kind="audio", extra={"type": "file", "file_id": "f1"}),
+                            MediaPart(kind="image", url="http://x/i", extra={"type": "image-url"}),
+                        ]
+                    )
+                ],
+            ),
+            "other parts": (message("user", COMPACTED, {"type": "new", "x": 1}), [HumanMessage([OtherPart(COMPACTED), OtherPart({"type": "new", "x": 1})])]),
+            "unknown fields": (
+                message("user", {**TEXT, "x": 1}, y=2),
+                [HumanMessage([TextPart("Hi", extra={"x": 1})], extra={"y": 2})],
+            ),
+            "OpenAI's": ({"role": "user", "content": "Hi"}, [HumanMessage("Hi")]),
+            "no parts": (message("assistant"), [AIMessage("")]),
+        }.values()  # fmt: skip
+    for source, expected in cases:
+        assert read_message(FieldTracker.of(source)) == expected
 
 
 @pytest.mark.parametrize(

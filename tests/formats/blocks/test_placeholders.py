@@ -62,13 +62,13 @@ PLACEHOLDERS = {
 }
 
 
-@pytest.mark.parametrize(("name", "document"), PLACEHOLDERS.values(), ids=PLACEHOLDERS)
-def test_an_empty_placeholder_is_no_call(name, document):
-    reader = READERS[name]
-    [record] = reader.records(document)
-    trace = reader.sample(record, 0).trace
-    assert trace.tool_calls() == ()
-    assert trace.response == "ok"
+def test_an_empty_placeholder_is_no_call():
+    for name, document in PLACEHOLDERS.values():
+        reader = READERS[name]
+        [record] = reader.records(document)
+        trace = reader.sample(record, 0).trace
+        assert trace.tool_calls() == ()
+        assert trace.response == "ok"
 
 
 @pytest.mark.parametrize(

@@ -235,12 +235,12 @@ CONTENTS = {
 }
 
 
-@pytest.mark.parametrize(("contents", "messages"), CONTENTS.values(), ids=CONTENTS)
-def test_contents_are_read_as_our_messages(contents, messages):
-    for document in (contents, {"contents": contents}):
-        assert detect(document).name == "gemini"
-        [record] = READER.records(document)
-        assert READER.sample(record, 0).trace.messages == tuple(messages)
+def test_contents_are_read_as_our_messages():
+    for contents, messages in CONTENTS.values():
+        for document in (contents, {"contents": contents}):
+            assert detect(document).name == "gemini"
+            [record] = READER.records(document)
+            assert READER.sample(record, 0).trace.messages == tuple(messages)
 
 
 @pytest.mark.parametrize(("outcome", "is_error"), [("OUTCOME_DEADLINE_EXCEEDED", True), ("OUTCOME_UNSPECIFIED", None)])
@@ -463,23 +463,21 @@ ENDED = {
 }
 
 
-@pytest.mark.parametrize("spelled", [lambda one: one, snake], ids=["camelCase", "snake_case"])
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize(("response", "reason", "problems"), ENDED.values(), ids=ENDED)
-def test_a_response_without_an_answer_keeps_its_usage_and_says_why_it_ended(
-    response, reason, problems, streamed, spelled, no_question, forgotten
-):
-    alone = spelled(response)
-    pair = {"request": {"contents": [HI]}, "response": [alone] if streamed else alone}
-    for document, unasked in ((pair, []), (alone, [no_question.message])):
-        assert detect(document).name == "gemini"
-        [record] = READER.records(document)
-        trace = READER.sample(record, 0).trace
-        answer = trace.messages[-1]
-        assert (answer.text, answer.finish_reason, answer.model, answer.id) == ("", reason, "m", "r")
-        assert answer.usage.input_tokens == 7
-        assert [warning.message for warning in trace.warnings] == [*problems, *unasked]
-        assert forgotten(READER, document) == []
+def test_a_response_without_an_answer_keeps_its_usage_and_says_why_it_ended(no_question, forgotten):
+    for spelled in [lambda one: one, snake]:
+        for streamed in [False, True]:
+            for response, reason, problems in ENDED.values():
+                alone = spelled(response)
+                pair = {"request": {"contents": [HI]}, "response": [alone] if streamed else alone}
+                for document, unasked in ((pair, []), (alone, [no_question.message])):
+                    assert detect(document).name == "gemini"
+                    [record] = READER.records(document)
+                    trace = READER.sample(record, 0).trace
+                    answer = trace.messages[-1]
+                    assert (answer.text, answer.finish_reason, answer.model, answer.id) == ("", reason, "m", "r")
+                    assert answer.usage.input_tokens == 7
+                    assert [warning.message for warning in trace.warnings] == [*problems, *unasked]
+                    assert forgotten(READER, document) == []
 
 
 def test_an_error_among_the_chunks_of_a_stream_is_told():

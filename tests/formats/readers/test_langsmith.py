@@ -212,9 +212,8 @@ def test_lines_in_a_file_are_read_in_any_order(tmp_path):
     }
 
 
-@pytest.mark.parametrize(
-    ("inputs", "outputs", "expected"),
-    [
+def test_what_a_run_was_asked_goes_before_what_it_answers_where_that_does_not_repeat_it():
+    cases = [
         ([HI], {"messages": [ai("Hello")]}, ["Hi", "Hello"]),
         ([HI], {"messages": [HI, ai("Hello")]}, ["Hi", "Hello"]),
         ([{**HI, "id": "h"}], {"messages": [{**HI, "id": "h", "content": "HI"}, ai("Hello")]}, ["HI", "Hello"]),
@@ -227,19 +226,17 @@ def test_lines_in_a_file_are_read_in_any_order(tmp_path):
         ([HI, ai("Hello"), {**HI, "content": "Bye"}], {"messages": [ai("Hello")]}, ["Hi", "Hello", "Bye", "Hello"]),
         ([HI, ai("Hello"), HI], {"messages": [HI, ai("Again")]}, ["Hi", "Hello", "Hi", "Again"]),
         ([{**HI, "id": "1"}, {**HI, "id": "2"}], {"messages": [{**HI, "id": "2"}, ai("a")]}, ["Hi", "Hi", "a"]),
-    ],
-)
-def test_what_a_run_was_asked_goes_before_what_it_answers_where_that_does_not_repeat_it(inputs, outputs, expected):
-    record = ran("r", inputs={"messages": inputs}, outputs=outputs)
-    assert READER.recognizes(record)
-    [sample] = sampled(record)
-    assert texts(sample) == expected
-    assert sample.trace.extra["spans"]
+    ]
+    for inputs, outputs, expected in cases:
+        record = ran("r", inputs={"messages": inputs}, outputs=outputs)
+        assert READER.recognizes(record)
+        [sample] = sampled(record)
+        assert texts(sample) == expected
+        assert sample.trace.extra["spans"]
 
 
-@pytest.mark.parametrize(
-    ("inputs", "outputs"),
-    [
+def test_runs_are_read_in_the_words_of_any_provider():
+    cases = [
         ({"question": "q"}, {"answer": "a"}),
         ({"input": "q"}, {"output": "a"}),
         ({"input": {"messages": MESSAGES}}, {"output": {"role": "assistant", "content": "a"}}),
@@ -254,13 +251,15 @@ def test_what_a_run_was_asked_goes_before_what_it_answers_where_that_does_not_re
             {"messages": MESSAGES, "max_tokens": 5},
             {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "a"}]},
         ),
-    ],
-)
-@pytest.mark.parametrize("kind", ["chain", "llm"])
-def test_runs_are_read_in_the_words_of_any_provider(inputs, outputs, kind):
-    [sample] = sampled(ran("r", kind, inputs=inputs, outputs=outputs))
-    assert [(message.role, message.text) for message in sample.trace.messages] == [("user", "q"), ("assistant", "a")]
-    assert sample.trace.warnings == ()
+    ]
+    for inputs, outputs in cases:
+        for kind in ["chain", "llm"]:
+            [sample] = sampled(ran("r", kind, inputs=inputs, outputs=outputs))
+            assert [(message.role, message.text) for message in sample.trace.messages] == [
+                ("user", "q"),
+                ("assistant", "a"),
+            ]
+            assert sample.trace.warnings == ()
 
 
 def test_a_result_is_the_message_that_a_tool_returned():

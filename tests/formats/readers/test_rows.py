@@ -139,15 +139,15 @@ CALLING = {
 }
 
 
-@pytest.mark.parametrize("output", CALLING.values(), ids=list(CALLING))
-@pytest.mark.parametrize("write", [lambda value: value, json.dumps], ids=["as it is", "as JSON"])
-def test_calls_in_an_output_are_calls_in_the_format_of_any_provider(output, write):
-    trace = read({"input": [ASKED], "output": write(output)}).trace
-    asked, called = trace.messages
-    assert (asked.role, asked.text, called.role) == ("user", "Where is order 7?", "assistant")
-    assert [(call.name, call.args, call.id) for call in called.tool_calls] == [(CALL.name, CALL.args, CALL.id)]
-    told = [] if write(output) is output else ["messages as JSON text, read as messages"]
-    assert [warning.message for warning in trace.warnings] == told
+def test_calls_in_an_output_are_calls_in_the_format_of_any_provider():
+    for output in CALLING.values():
+        for write in [lambda value: value, json.dumps]:
+            trace = read({"input": [ASKED], "output": write(output)}).trace
+            asked, called = trace.messages
+            assert (asked.role, asked.text, called.role) == ("user", "Where is order 7?", "assistant")
+            assert [(call.name, call.args, call.id) for call in called.tool_calls] == [(CALL.name, CALL.args, CALL.id)]
+            told = [] if write(output) is output else ["messages as JSON text, read as messages"]
+            assert [warning.message for warning in trace.warnings] == told
 
 
 @pytest.mark.parametrize(
@@ -289,9 +289,8 @@ def test_what_is_said_again_in_another_column_is_no_loss():
 UNREAD = "the column {!r} is not read, although other evaluation systems use it"
 
 
-@pytest.mark.parametrize(
-    ("column", "value", "found"),
-    [
+def test_a_column_of_another_system_is_named_in_a_warning():
+    cases = [
         ("expected", "r", "the column 'expected' is not read; to read it as reference: --column expected=reference"),
         (
             "Expected; Answer",
@@ -322,14 +321,13 @@ UNREAD = "the column {!r} is not read, although other evaluation systems use it"
         ("trajectory", [["calc", {"a": 1}]], UNREAD),
         ("history", [{"role": "user", "content": "Hi"}], "messages or tool calls not read, found 1"),
         ("steps", [{"tool_calls": [{"name": "f", "args": {}}]}], "messages or tool calls not read, found 1"),
-    ],
-)
-def test_a_column_of_another_system_is_named_in_a_warning(column, value, found):
-    sample = read({"input": "a", "response": "b", column: value})
-    assert sample.fields == {column: value}
-    [warning] = sample.trace.warnings
-    assert warning.message.startswith(found.format(column))
-    assert warning.path == column
+    ]
+    for column, value, found in cases:
+        sample = read({"input": "a", "response": "b", column: value})
+        assert sample.fields == {column: value}
+        [warning] = sample.trace.warnings
+        assert warning.message.startswith(found.format(column))
+        assert warning.path == column
 
 
 def test_a_column_of_ones_own_is_kept_without_a_word():
@@ -377,9 +375,8 @@ def test_a_row_without_a_response_has_none_and_an_empty_one_is_empty():
     assert [read({"input": "q", **said}).trace.response for said in ({}, {"output": ""})] == [None, ""]
 
 
-@pytest.mark.parametrize(
-    ("row", "reference", "references"),
-    [
+def test_the_reference_is_a_text_or_a_list_or_else_the_expected_output():
+    cases = [
         ({"reference": "r"}, "r", None),
         ({"reference": ["a", " ", ""]}, None, ("a", " ", "")),
         ({"reference": []}, None, ()),
@@ -394,12 +391,11 @@ def test_a_row_without_a_response_has_none_and_an_empty_one_is_empty():
         ({"expected_output": ["e", "f"]}, None, ("e", "f")),
         ({"reference": 5}, "5", None),
         ({"reference": ["a", 5]}, None, ("a", "5")),
-    ],
-)
-def test_the_reference_is_a_text_or_a_list_or_else_the_expected_output(row, reference, references):
-    sample = read({**row, "response": "a"})
-    assert (sample.reference, sample.references) == (reference, references)
-    assert sample.fields == {name: row[name] for name in ("expected_output",) if name in row}
+    ]
+    for row, reference, references in cases:
+        sample = read({**row, "response": "a"})
+        assert (sample.reference, sample.references) == (reference, references)
+        assert sample.fields == {name: row[name] for name in ("expected_output",) if name in row}
 
 
 @pytest.mark.parametrize(
@@ -424,9 +420,8 @@ def test_rows_of_the_published_indicators_need_no_conversation():
 NAN = float("nan")
 
 
-@pytest.mark.parametrize(
-    ("row", "found"),
-    [
+def test_a_row_that_does_not_fit_is_an_error_that_names_the_column():
+    cases = [
         ({"response": "a", "output": "b"}, "two different responses: 'response' is 'a' and 'output' is 'b'; keep one"),
         ({"reference": ["a"], "references": ["b"]}, "found a list in 'reference' and also 'references'; keep one"),
         ({"response": "a", "reference": {"a": 5}}, "reference: Input should be a valid string, found {'a': 5}"),
@@ -443,11 +438,10 @@ NAN = float("nan")
         ({"ranking": {"retrieved": ["d"], "relevance": {"d": NAN}}}, "ranking.relevance.d: Input should be a finite"),
         ({"input": [{"role": "robot"}]}, "input: messages[0].role: expected one of system, developer, user, "),
         ("text", "expected an object, found 'text'"),
-    ],
-)
-def test_a_row_that_does_not_fit_is_an_error_that_names_the_column(row, found):
-    with pytest.raises(TraceError, match=f"^{re.escape(found)}"):
-        read(row)
+    ]
+    for row, found in cases:
+        with pytest.raises(TraceError, match=f"^{re.escape(found)}"):
+            read(row)
 
 
 def test_nothing_of_a_row_is_lost(lost):

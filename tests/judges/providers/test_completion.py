@@ -194,29 +194,27 @@ NO_COMPLETION = {
 }
 
 
-@pytest.mark.parametrize("body", NO_COMPLETION.values(), ids=NO_COMPLETION)
-def test_a_reply_that_is_no_completion_is_lost_and_shown(body):
-    with pytest.raises(LostError, match=r"^here: the reply is not a completion, found .") as info:
-        read(body)
-    assert len(str(info.value)) < 700
-    assert info.value.retry_after is None
+def test_a_reply_that_is_no_completion_is_lost_and_shown():
+    for body in NO_COMPLETION.values():
+        with pytest.raises(LostError, match=r"^here: the reply is not a completion, found .") as info:
+            read(body)
+        assert len(str(info.value)) < 700
+        assert info.value.retry_after is None
 
 
-@pytest.mark.parametrize(
-    ("code", "kind"),
-    [
+def test_an_error_with_a_status_that_comes_as_a_success_is_that_error():
+    cases = [
         (429, RateLimitError),
         ("429", RateLimitError),
         (401, AuthenticationError),
         (402, QuotaError),
         (502, OverloadError),
-    ],
-)
-@pytest.mark.parametrize("choices", [{}, {"choices": []}, {"choices": None}])
-def test_an_error_with_a_status_that_comes_as_a_success_is_that_error(code, kind, choices):
-    with pytest.raises(kind, match=f"^here: HTTP {code}: .*Nope") as info:
-        read(json.dumps({"error": {"message": "Nope.", "code": code}} | choices).encode())
-    assert type(info.value) is kind
+    ]
+    for code, kind in cases:
+        for choices in [{}, {"choices": []}, {"choices": None}]:
+            with pytest.raises(kind, match=f"^here: HTTP {code}: .*Nope") as info:
+                read(json.dumps({"error": {"message": "Nope.", "code": code}} | choices).encode())
+            assert type(info.value) is kind
 
 
 def test_a_reply_that_the_provider_broke_off_is_lost():
@@ -346,11 +344,11 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("status", "body", "kind"), REFUSED)
-def test_a_refusal_is_one_typed_error_that_says_where_and_what(status, body, kind):
-    error = http_status_error(status, body.encode(), no_header, PLAIN, "here")
-    assert type(error) is kind
-    assert str(error).startswith(f"here: HTTP {status}: {' '.join(body.split())}")
+def test_a_refusal_is_one_typed_error_that_says_where_and_what():
+    for status, body, kind in REFUSED:
+        error = http_status_error(status, body.encode(), no_header, PLAIN, "here")
+        assert type(error) is kind
+        assert str(error).startswith(f"here: HTTP {status}: {' '.join(body.split())}")
 
 
 def test_a_server_that_refers_to_another_is_not_followed():

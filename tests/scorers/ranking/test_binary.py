@@ -154,11 +154,11 @@ def test_documents_that_were_not_judged_cannot_be_made_relevant(grade):
         ReciprocalRank(relevant_from=grade)
 
 
-@pytest.mark.parametrize("kind", [PrecisionAtK, RecallAtK, HitRate])
-@pytest.mark.parametrize("k", [0, -1, 2.0, True, "5", None])
-def test_k_is_a_number_of_documents(kind, k):
-    with pytest.raises(ConfigError, match="k must be an integer of at least 1, found"):
-        kind(k)
+def test_k_is_a_number_of_documents():
+    for kind in [PrecisionAtK, RecallAtK, HitRate]:
+        for k in [0, -1, 2.0, True, "5", None]:
+            with pytest.raises(ConfigError, match="k must be an integer of at least 1, found"):
+                kind(k)
 
 
 def test_names_say_what_is_measured():

@@ -56,9 +56,9 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), SAME)
-def test_case_width_white_space_and_punctuation_around_do_not_count(one, other):
-    assert normalize_text(one) == normalize_text(other)
+def test_case_width_white_space_and_punctuation_around_do_not_count():
+    for one, other in SAME:
+        assert normalize_text(one) == normalize_text(other)
 
 
 def test_digits_signs_and_what_stands_within_do_count():

@@ -222,11 +222,11 @@ def test_stems_are_compared_only_where_asked_for():
     assert score("the cat runs", "the cats running", stemmer=True).details["matches"] == 3
 
 
-@pytest.mark.parametrize("response", ["", " \n", "...!?", "👍🏽 ❤️", "។ 。"])
-@pytest.mark.parametrize("type", TYPES)
-def test_a_response_without_a_word_scores_0(response, type):
-    found = score(response, "a word, and one, and one more", type=type)
-    assert (found.value, found.reason, found.details["in_response"]) == (0, "the response has no words", 0)
+def test_a_response_without_a_word_scores_0():
+    for response in ["", " \n", "...!?", "👍🏽 ❤️", "។ 。"]:
+        for kind in TYPES:
+            found = score(response, "a word, and one, and one more", type=kind)
+            assert (found.value, found.reason, found.details["in_response"]) == (0, "the response has no words", 0)
 
 
 @pytest.mark.parametrize("references", [("...",), ("👍🏽 ❤️", "", "。")])

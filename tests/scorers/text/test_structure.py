@@ -110,10 +110,10 @@ PAIRS = {
 }
 
 
-@pytest.mark.parametrize(("response", "reference", "share"), PAIRS.values(), ids=PAIRS)
-def test_values_are_compared_with_their_types(response, reference, share):
-    for texts in (sample(response, reference), sample(reference, response)):
-        assert (MATCH.score(texts).value, DIFF.score(texts).value) == (share == 1, share)
+def test_values_are_compared_with_their_types():
+    for response, reference, share in PAIRS.values():
+        for texts in (sample(response, reference), sample(reference, response)):
+            assert (MATCH.score(texts).value, DIFF.score(texts).value) == (share == 1, share)
 
 
 def test_the_best_reference_counts_and_differences_say_where():

@@ -35,9 +35,9 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize(("text", "words"), TEXTS.values(), ids=TEXTS)
-def test_words_are_found_in_any_script(text, words):
-    assert splitter("auto")(text) == words
+def test_words_are_found_in_any_script():
+    for text, words in TEXTS.values():
+        assert splitter("auto")(text) == words
 
 
 @given(st.text(st.characters(max_codepoint=127)))

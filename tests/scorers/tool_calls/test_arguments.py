@@ -175,11 +175,11 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("expected", "made", "options", "worth", "differences"), CASES.values(), ids=CASES)
-def test_arguments_are_compared_by_the_rules(expected, made, options, worth, differences):
-    found = compare(expected, made, **options)
-    assert found.score == pytest.approx(worth)
-    assert found.differences == tuple(ArgDifference(*one) for one in differences)
+def test_arguments_are_compared_by_the_rules():
+    for expected, made, options, worth, differences in CASES.values():
+        found = compare(expected, made, **options)
+        assert found.score == pytest.approx(worth)
+        assert found.differences == tuple(ArgDifference(*one) for one in differences)
 
 
 def test_a_default_is_no_default_of_what_is_nested():
@@ -231,11 +231,11 @@ COERCED = [
 ]
 
 
-@pytest.mark.parametrize(("value", "text", "same"), COERCED)
-def test_a_text_also_equals_the_json_that_it_spells_either_way_round(value, text, same):
-    assert score(value, text, types="coerce") == score(text, value, types="coerce") == same
-    assert score([{"a": value}], [{"a": text}], types="coerce") == same
-    assert score(value, text) == 0
+def test_a_text_also_equals_the_json_that_it_spells_either_way_round():
+    for value, text, same in COERCED:
+        assert score(value, text, types="coerce") == score(text, value, types="coerce") == same
+        assert score([{"a": value}], [{"a": text}], types="coerce") == same
+        assert score(value, text) == 0
 
 
 @pytest.mark.parametrize(
@@ -286,11 +286,11 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize(("left", "right", "same"), TEXTS)
-def test_texts_are_compared_by_the_rules_either_way_round(left, right, same):
-    for option, one in zip(("exact", "casefold", "normalized"), same, strict=True):
-        assert score(left, right, text=option) == score(right, left, text=option) == one
-        assert score([{"a": left}], [{"a": right}], text=option) == one
+def test_texts_are_compared_by_the_rules_either_way_round():
+    for left, right, same in TEXTS:
+        for option, one in zip(("exact", "casefold", "normalized"), same, strict=True):
+            assert score(left, right, text=option) == score(right, left, text=option) == one
+            assert score([{"a": left}], [{"a": right}], text=option) == one
 
 
 RAISED = {*"⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉"}
@@ -318,9 +318,8 @@ def share(left, right):
     return sum(one == other for one, other in zip(left, right, strict=False)) / max(len(left), len(right))
 
 
-@pytest.mark.parametrize(
-    ("expected", "made", "options", "worth"),
-    [
+def test_a_comparer_of_texts_says_how_far_two_texts_agree():
+    cases = [
         ({"a": "abcd"}, {"a": "abcx"}, {}, 3 / 4),
         ({"a": "abcd", "b": 1}, {"a": "abcx", "b": 1}, {}, 7 / 8),
         ({"a": "abcd", "b": 1}, {"a": "abcx", "b": 2}, {}, 3 / 8),
@@ -335,12 +334,11 @@ def share(left, right):
         ({"a": ["aaaaa", "bbbbb"]}, {"a": ["bbbyy", "aaaax"]}, UNORDERED, 3 / 5),
         ({"a": ["aabb", "bbbb"]}, {"a": ["aaxx", "aabb"]}, UNORDERED, 1 / 2),
         ({"a": one_of("ab")}, {"a": "ax"}, {}, 0),
-    ],
-)
-def test_a_comparer_of_texts_says_how_far_two_texts_agree(expected, made, options, worth):
-    found = compare(expected, made, text=share, **options)
-    assert found.score == pytest.approx(worth)
-    assert bool(found.differences) is (worth < 1)
+    ]
+    for expected, made, options, worth in cases:
+        found = compare(expected, made, text=share, **options)
+        assert found.score == pytest.approx(worth)
+        assert bool(found.differences) is (worth < 1)
 
 
 def test_a_comparer_of_texts_is_given_the_expected_text_first_and_no_equal_ones():
@@ -429,9 +427,8 @@ def test_what_the_expected_call_names_and_what_the_rules_name_must_both_hold():
 UNREADABLE = "{broken"
 
 
-@pytest.mark.parametrize(
-    ("options", "agree"),
-    [
+def test_arguments_that_cannot_be_read_agree_in_nothing_that_counts():
+    cases = [
         ({}, False),
         (AT_LEAST, False),
         ({"mode": "schema", "tools": [ToolDefinition("f")]}, False),
@@ -440,14 +437,13 @@ UNREADABLE = "{broken"
         ({"compare_args": ["b"]}, False),
         ({"mode": "ignore"}, True),
         ({"compare_args": []}, True),
-    ],
-)
-@pytest.mark.parametrize("expected", [{}, {"a": 1}])
-def test_arguments_that_cannot_be_read_agree_in_nothing_that_counts(expected, options, agree):
-    difference = ArgDifference("args", expected, UNREADABLE)
-    assert compare(expected, UNREADABLE, **options) == (
-        ArgComparison(1, ()) if agree else ArgComparison(0, (difference,))
-    )
+    ]
+    for options, agree in cases:
+        for expected in [{}, {"a": 1}]:
+            difference = ArgDifference("args", expected, UNREADABLE)
+            assert compare(expected, UNREADABLE, **options) == (
+                ArgComparison(1, ()) if agree else ArgComparison(0, (difference,))
+            )
 
 
 DEFINED = ToolDefinition(
