@@ -102,58 +102,56 @@ def test_a_scorer_may_have_any_name_that_does_not_end_like_an_operator(name, ope
     assert (Gate.parse(f"{name} {operator} 1", [name]).scorer, Gate.parse(f"{name}.n > 1", [name]).field) == (name, "n")
 
 
-@pytest.mark.parametrize(
-    ("text", "scores", "met", "found"),
-    [
-        ("f1 >= 0.9", binary(90, 100), True, "found 0.9 (n=100 of 100)"),
-        ("f1 > 0.9", binary(90, 100), False, "found 0.9 (n=100 of 100)"),
-        ("f1 >= 0.9", binary(89, 100), False, "found 0.89 (n=100 of 100)"),
-        ("f1 >= 0.3", scored(0.1, 0.2, 0.6), True, "found 0.3 (n=3 of 3)"),  # 0.29999999999999993
-        ("f1 == 0.3", scored(0.1, 0.2, 0.6), True, "found 0.3 (n=3 of 3)"),
-        ("f1 < 0.3", scored(0.1, 0.2, 0.6), False, "found 0.3 (n=3 of 3)"),
-        ("f1 >= 0.9", scored(0.89996), False, "found 0.89996 (n=1 of 1)"),  # and not 0.9
-        ("f1 >= 90%", scored(0.8996), False, "found 89.96% (n=1 of 1)"),
-        ("f1.lower >= 0.8", binary(90, 100), True, "found 0.826 (Wilson, n=100 of 100)"),  # Wilson: 0.826 to 0.945
-        ("f1.upper < 94.5%", binary(90, 100), True, "found 94.48% (Wilson, n=100 of 100)"),
-        ("f1.lower >= 0.1", scored(0.5), False, "f1 has no interval: there are too few values, values of only one group, or too many to resample (n=1 of 1)"),
-        ("f1 >= 0", [FAILED, SKIPPED], False, "f1 has no value: nothing was scored (n=0 of 2; 1 skipped, 1 failed (1 OverloadError))"),
-        ("f1.n >= 2", [*scored(1, 1), SKIPPED], True, "found 2 of 3"),
-        ("f1.coverage >= 66%", [*scored(1, 1), SKIPPED], True, "found 2 of 3, 66.7%"),
-        ("f1.coverage >= 66.7%", [*scored(1, 1), SKIPPED], False, "found 2 of 3, 66.67%"),
-        ("failed <= 1%", [FAILED, *scored(*[1] * 99)], True, "found 1 of 100, 1%"),
-        ("failed < 1%", [FAILED, *scored(*[1] * 99)], False, "found 1 of 100, 1%"),
-        ("failed <= 1%", [FAILED, *scored(*[1] * 98)], False, "found 1 of 99, 1.01%"),
-        ("failed <= 2", [FAILED, FAILED, SKIPPED, ABSTAINED], True, "found 2 of 4"),
-        ("skipped == 1", [FAILED, FAILED, SKIPPED, ABSTAINED], True, "found 1 of 4"),
-        ("abstained == 25%", [FAILED, FAILED, SKIPPED, ABSTAINED], True, "found 1 of 4, 25%"),
-        ("cost_usd <= 5", scored(1), True, "found $0"),
-    ],
-)  # fmt: skip
-def test_numbers_are_held_against_bounds_as_people_read_them(text, scores, met, found, run_of):
-    (result,) = check_gates(run_of(scores), [text]).gates
-    assert (result.met, result.value_text, result.text) == (met, found, text)
-    assert str(result) == f"{'met' if met else 'not met'}: {text}: {found}"
+def test_numbers_are_held_against_bounds_as_people_read_them(run_of):
+    cases = [
+            ("f1 >= 0.9", binary(90, 100), True, "found 0.9 (n=100 of 100)"),
+            ("f1 > 0.9", binary(90, 100), False, "found 0.9 (n=100 of 100)"),
+            ("f1 >= 0.9", binary(89, 100), False, "found 0.89 (n=100 of 100)"),
+            ("f1 >= 0.3", scored(0.1, 0.2, 0.6), True, "found 0.3 (n=3 of 3)"),  # 0.29999999999999993
+            ("f1 == 0.3", scored(0.1, 0.2, 0.6), True, "found 0.3 (n=3 of 3)"),
+            ("f1 < 0.3", scored(0.1, 0.2, 0.6), False, "found 0.3 (n=3 of 3)"),
+            ("f1 >= 0.9", scored(0.89996), False, "found 0.89996 (n=1 of 1)"),  # and not 0.9
+            ("f1 >= 90%", scored(0.8996), False, "found 89.96% (n=1 of 1)"),
+            ("f1.lower >= 0.8", binary(90, 100), True, "found 0.826 (Wilson, n=100 of 100)"),  # Wilson: 0.826 to 0.945
+            ("f1.upper < 94.5%", binary(90, 100), True, "found 94.48% (Wilson, n=100 of 100)"),
+            ("f1.lower >= 0.1", scored(0.5), False, "f1 has no interval: there are too few values, values of only one group, or too many to resample (n=1 of 1)"),
+            ("f1 >= 0", [FAILED, SKIPPED], False, "f1 has no value: nothing was scored (n=0 of 2; 1 skipped, 1 failed (1 OverloadError))"),
+            ("f1.n >= 2", [*scored(1, 1), SKIPPED], True, "found 2 of 3"),
+            ("f1.coverage >= 66%", [*scored(1, 1), SKIPPED], True, "found 2 of 3, 66.7%"),
+            ("f1.coverage >= 66.7%", [*scored(1, 1), SKIPPED], False, "found 2 of 3, 66.67%"),
+            ("failed <= 1%", [FAILED, *scored(*[1] * 99)], True, "found 1 of 100, 1%"),
+            ("failed < 1%", [FAILED, *scored(*[1] * 99)], False, "found 1 of 100, 1%"),
+            ("failed <= 1%", [FAILED, *scored(*[1] * 98)], False, "found 1 of 99, 1.01%"),
+            ("failed <= 2", [FAILED, FAILED, SKIPPED, ABSTAINED], True, "found 2 of 4"),
+            ("skipped == 1", [FAILED, FAILED, SKIPPED, ABSTAINED], True, "found 1 of 4"),
+            ("abstained == 25%", [FAILED, FAILED, SKIPPED, ABSTAINED], True, "found 1 of 4, 25%"),
+            ("cost_usd <= 5", scored(1), True, "found $0"),
+        ]  # fmt: skip
+    for text, scores, met, found in cases:
+        (result,) = check_gates(run_of(scores), [text]).gates
+        assert (result.met, result.value_text, result.text) == (met, found, text)
+        assert str(result) == f"{'met' if met else 'not met'}: {text}: {found}"
 
 
-@pytest.mark.parametrize(
-    ("text", "scores", "met", "said"),
-    [
-        ("f1.min >= 0.5", scored(0.75, 0.5, 1), True, "found 0.5 (sample #1 's1', n=3 of 3)"),
-        ("f1.min >= 0.5", scored(0.4, 0.2, 1, 0.2), False, "found 0.2 (sample #1 's1', n=4 of 4); below 0.5: 3 of 4 scored samples"),
-        ("f1.min >= 0.9", scored(0.7 + 0.2, 1), True, "found 0.9 (sample #0 's0', n=2 of 2)"),  # 0.8999999999999999
-        ("f1.min >= 0.9", scored(0.89996, 1), False, "found 0.89996 (sample #0 's0', n=2 of 2); below 0.9: 1 of 2 scored samples"),
-        ("f1.min > 50%", scored(1, 0.5, 0.5), False, "found 50% (sample #1 's1', n=3 of 3); not above 50%: 2 of 3 scored samples"),
-        ("f1.min < 0.5", scored(1, 0.5), False, "found 0.5 (sample #1 's1', n=2 of 2)"),
-        ("f1.min == 1", scored(1, 1), True, "found 1 (sample #0 's0', n=2 of 2)"),
-        ("f1.min >= 0.5", [SKIPPED, ABSTAINED, *scored(0.75), FAILED], True, "found 0.75 (sample #2 's2', n=1 of 4; 1 skipped, 1 failed (1 OverloadError), 1 abstained)"),
-        ("f1.min >= 0", [SKIPPED, FAILED], False, "f1 has no value: nothing was scored (n=0 of 2; 1 skipped, 1 failed (1 OverloadError))"),
-    ],
-)  # fmt: skip
-def test_a_gate_on_the_lowest_value_names_its_sample_and_counts_those_that_are_too_low(text, scores, met, said, run_of):
-    (result,) = check_gates(run_of(scores), [text]).gates
-    assert str(result) == f"{'met' if met else 'not met'}: {text}: {said}"
-    lowest = min((one.value, at) for at, one in enumerate(scores) if one.value is not None)[1] if "#" in said else None
-    assert result.sample == lowest
+def test_a_gate_on_the_lowest_value_names_its_sample_and_counts_those_that_are_too_low(run_of):
+    cases = [
+            ("f1.min >= 0.5", scored(0.75, 0.5, 1), True, "found 0.5 (sample #1 's1', n=3 of 3)"),
+            ("f1.min >= 0.5", scored(0.4, 0.2, 1, 0.2), False, "found 0.2 (sample #1 's1', n=4 of 4); below 0.5: 3 of 4 scored samples"),
+            ("f1.min >= 0.9", scored(0.7 + 0.2, 1), True, "found 0.9 (sample #0 's0', n=2 of 2)"),  # 0.8999999999999999
+            ("f1.min >= 0.9", scored(0.89996, 1), False, "found 0.89996 (sample #0 's0', n=2 of 2); below 0.9: 1 of 2 scored samples"),
+            ("f1.min > 50%", scored(1, 0.5, 0.5), False, "found 50% (sample #1 's1', n=3 of 3); not above 50%: 2 of 3 scored samples"),
+            ("f1.min < 0.5", scored(1, 0.5), False, "found 0.5 (sample #1 's1', n=2 of 2)"),
+            ("f1.min == 1", scored(1, 1), True, "found 1 (sample #0 's0', n=2 of 2)"),
+            ("f1.min >= 0.5", [SKIPPED, ABSTAINED, *scored(0.75), FAILED], True, "found 0.75 (sample #2 's2', n=1 of 4; 1 skipped, 1 failed (1 OverloadError), 1 abstained)"),
+            ("f1.min >= 0", [SKIPPED, FAILED], False, "f1 has no value: nothing was scored (n=0 of 2; 1 skipped, 1 failed (1 OverloadError))"),
+        ]  # fmt: skip
+    for text, scores, met, said in cases:
+        (result,) = check_gates(run_of(scores), [text]).gates
+        assert str(result) == f"{'met' if met else 'not met'}: {text}: {said}"
+        lowest = (
+            min((one.value, at) for at, one in enumerate(scores) if one.value is not None)[1] if "#" in said else None
+        )
+        assert result.sample == lowest
 
 
 @given(st.lists(st.integers(0, 10).map(lambda tenths: tenths / 10), min_size=1, max_size=20), st.integers(0, 10))

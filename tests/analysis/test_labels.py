@@ -105,27 +105,25 @@ def test_an_id_may_be_blank_where_there_is_a_number(written):
     assert (label.sample, label.number) == ("", 3)
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("sample,scorrer,value\ns,goal,yes\n", r"\(line 2\): no column of labels is called 'scorrer', did you mean 'scorer'"),
-        ("sample,value\ns,yes\n", r"has no scorer; .* columns: sample, scorer, value, annotator"),
-        ("sample,scorer,value\ns,goal,yes,no\n", r"\(line 2\): has 4 cells, but the first row names 3 columns"),
-        ("sample,scorer,value,number\ns,goal,yes,first\n", r"\(line 2\): number: .* found 'first'"),
-        ("sample,scorer,value,probability\ns,goal,yes,1.5\n", r"\(line 2\): probability: .* found '1\.5'"),
-        ("sample,scorer,value,selection\ns,goal,yes,by me\n", r"selection: Input should be 'random', 'stratified' or 'convenience'"),
-        ("sample,scorer,value\n,goal,yes\n", r"\(line 2\): sample: Field required"),
-        ("sample,scorer,value\ns,goal,yes\nt,goal,yes\ns,goal,no\n", r"\(line 4\): an unnamed person gives the sample 's' the label 'no' for 'goal', and 'yes' in line 2; keep one"),
-        (HAND.encode() + "s4,goal,yes,Zoë\n".encode("cp1252"), r"\(line 5\): not UTF-8: byte 0xeb at offset \d+; save it again in UTF-8"),
-        ("sample,scorer,value\n好的测试样本一,目标,可以\n好的测试样本二,目标,不行\n".encode("gb18030"), "is not UTF-8; save it again"),
-        ("sample,scorer,value\n", "contains no rows"),
-        ("", "is empty"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_read_is_said_with_its_place(content, said, written):
-    with pytest.raises(TraceError, match=said) as found:
-        read_labels(written(content))
-    assert "labels.csv" in str(found.value)
+def test_what_cannot_be_read_is_said_with_its_place(written):
+    cases = [
+            ("sample,scorrer,value\ns,goal,yes\n", r"\(line 2\): no column of labels is called 'scorrer', did you mean 'scorer'"),
+            ("sample,value\ns,yes\n", r"has no scorer; .* columns: sample, scorer, value, annotator"),
+            ("sample,scorer,value\ns,goal,yes,no\n", r"\(line 2\): has 4 cells, but the first row names 3 columns"),
+            ("sample,scorer,value,number\ns,goal,yes,first\n", r"\(line 2\): number: .* found 'first'"),
+            ("sample,scorer,value,probability\ns,goal,yes,1.5\n", r"\(line 2\): probability: .* found '1\.5'"),
+            ("sample,scorer,value,selection\ns,goal,yes,by me\n", r"selection: Input should be 'random', 'stratified' or 'convenience'"),
+            ("sample,scorer,value\n,goal,yes\n", r"\(line 2\): sample: Field required"),
+            ("sample,scorer,value\ns,goal,yes\nt,goal,yes\ns,goal,no\n", r"\(line 4\): an unnamed person gives the sample 's' the label 'no' for 'goal', and 'yes' in line 2; keep one"),
+            (HAND.encode() + "s4,goal,yes,Zoë\n".encode("cp1252"), r"\(line 5\): not UTF-8: byte 0xeb at offset \d+; save it again in UTF-8"),
+            ("sample,scorer,value\n好的测试样本一,目标,可以\n好的测试样本二,目标,不行\n".encode("gb18030"), "is not UTF-8; save it again"),
+            ("sample,scorer,value\n", "contains no rows"),
+            ("", "is empty"),
+        ]  # fmt: skip
+    for content, said in cases:
+        with pytest.raises(TraceError, match=said) as found:
+            read_labels(written(content))
+        assert "labels.csv" in str(found.value)
 
 
 @pytest.mark.parametrize(

@@ -68,9 +68,8 @@ def test_one_person_who_says_two_things_of_a_sample_is_refused(judged, said):
         matched(judged([1.0, 1.0]), [*said({1: "lacking"}, annotator="ann"), *said({1: "fitting"}, annotator="ann")])
 
 
-@pytest.mark.parametrize(
-    ("labeled", "fields", "drawn"),
-    [
+def test_how_samples_were_drawn_is_believed_where_it_can_be(judged, said):
+    cases = [
         (10, {}, "all"),
         (9, {}, "unknown"),
         (4, {}, "unknown"),
@@ -79,11 +78,10 @@ def test_one_person_who_says_two_things_of_a_sample_is_refused(judged, said):
         (4, {"selection": "random", "probability": 0.8}, "unknown"),  # of 10 samples 8 would have been drawn
         (7, {"selection": "random", "probability": 0.4}, "random"),  # two sheets
         (4, {"selection": "stratified"}, "stratified"),
-    ],
-)
-def test_how_samples_were_drawn_is_believed_where_it_can_be(labeled, fields, drawn, judged, said):
-    run = judged([1.0, 0.0] * 5)
-    assert matched(run, said(dict.fromkeys(range(labeled), 1), **fields)).selection == drawn
+    ]
+    for labeled, fields, drawn in cases:
+        run = judged([1.0, 0.0] * 5)
+        assert matched(run, said(dict.fromkeys(range(labeled), 1), **fields)).selection == drawn
 
 
 def test_samples_drawn_by_their_verdict_stand_for_all_of_that_verdict(judged, said):

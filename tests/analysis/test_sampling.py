@@ -78,9 +78,8 @@ def test_where_all_are_drawn_the_verdict_plays_no_part():
     assert {(one.selection, one.probability) for one in drawn} == {("random", 1.0)}
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "sizes"),
-    [
+def test_strata_are_labels_or_values_or_parts_of_many_values():
+    cases = [
         ([YES] * 3 + [NO] * 2 + [NONE], [2, 3]),
         ([(1.0, None)] * 3 + [(0.5, None)] * 2 + [(0.0, "no")] * 2, [2, 2, 3]),
         ([YES] * 3 + [(0.5, "partly")] * 2 + [NO], [3, 3]),
@@ -90,13 +89,12 @@ def test_where_all_are_drawn_the_verdict_plays_no_part():
         ([(0.0, None)] * 90 + [(place / 10, None) for place in range(1, 11)], [100]),
         ([(place / 40, f"f1 {place}") for place in range(40)], [10, 10, 10, 10]),
         ([NONE], []),
-    ],
-)
-def test_strata_are_labels_or_values_or_parts_of_many_values(verdicts, sizes):
-    parts = strata(scored(*verdicts))
-    assert [len(part) for part in parts] == sizes
-    ranges = sorted((min(values), max(values)) for part in parts if (values := [row.score.value for row in part]))
-    assert all(one[1] < other[0] for one, other in pairwise(ranges))
+    ]
+    for verdicts, sizes in cases:
+        parts = strata(scored(*verdicts))
+        assert [len(part) for part in parts] == sizes
+        ranges = sorted((min(values), max(values)) for part in parts if (values := [row.score.value for row in part]))
+        assert all(one[1] < other[0] for one, other in pairwise(ranges))
 
 
 @pytest.mark.parametrize(

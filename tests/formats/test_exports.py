@@ -19,9 +19,8 @@ from judgekit.formats.reading import read
 ROW = {"input": "q", "response": "a"}
 
 
-@pytest.mark.parametrize(
-    ("page", "more"),
-    [
+def test_a_page_is_its_records_and_says_whether_there_are_more(tmp_path):
+    cases = [
         ({"data": [ROW], "next_cursor": None}, False),
         ({"data": [ROW], "next_cursor": "c"}, True),
         ({"events": [ROW], "cursor": "c"}, True),
@@ -31,21 +30,19 @@ ROW = {"input": "q", "response": "a"}
         ({"data": [ROW], "meta": {"cursor": "c"}}, True),
         ({"data": [ROW], "meta": {"page": 1, "limit": 50, "totalItems": 51, "totalPages": 2}}, True),
         ({"data": [ROW], "meta": {"page": 2, "limit": 50, "totalItems": 51, "totalPages": 2}}, False),
-    ],
-)
-def test_a_page_is_its_records_and_says_whether_there_are_more(tmp_path, page, more):
-    assert read_page(page) == Page([ROW], more)
-    path = tmp_path / "page.json"
-    path.write_text(json.dumps(page))
-    told: list[TraceError] = []
-    [sample] = read(path, on_error=told.append)
-    assert (sample.trace.response, sample.trace.source.format) == ("a", "rows")
-    assert [error.problem for error in told] == [MORE_PAGES] * more
+    ]
+    for page, more in cases:
+        assert read_page(page) == Page([ROW], more)
+        path = tmp_path / "page.json"
+        path.write_text(json.dumps(page))
+        told: list[TraceError] = []
+        [sample] = read(path, on_error=told.append)
+        assert (sample.trace.response, sample.trace.source.format) == ("a", "rows")
+        assert [error.problem for error in told] == [MORE_PAGES] * more
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
+def test_what_is_no_page_stays_as_it_is():
+    cases = [
         {"data": [ROW]},
         {"data": {"rows": [ROW]}, "next_cursor": None},
         {"data": [ROW], "events": [ROW], "cursor": None},
@@ -54,10 +51,9 @@ def test_a_page_is_its_records_and_says_whether_there_are_more(tmp_path, page, m
         [ROW],
         "page",
         None,
-    ],
-)
-def test_what_is_no_page_stays_as_it_is(value):
-    assert read_page(value) is None
+    ]
+    for value in cases:
+        assert read_page(value) is None
 
 
 @pytest.mark.parametrize(
@@ -95,21 +91,21 @@ PARTS = [
 ]
 
 
-@pytest.mark.parametrize("rows", PARTS)
-@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
-def test_a_file_with_traces_in_several_records_is_refused(tmp_path, rows, name):
-    path = tmp_path / name
-    path.write_text(json.dumps(rows) if name == "a.json" else "\n".join(map(json.dumps, rows)))
-    names = ("traceId", "trace_id", "root_span_id", "parent_run_id")
-    named = next(name for name in names if name in rows[0] or name in rows[1])
-    with pytest.raises(TraceError) as raised:
-        list(read(path))
-    found = "2 records are parts of 1 trace and would count as separate samples; export whole traces"
-    hint = f"; if each record is a conversation, use the trace as its group: --column {named}=group"
-    assert raised.value.problem == f"{found}, or only the root runs{hint}"
-    if not {"parent_run_id", "span_parents"} & rows[1].keys():
-        samples = list(read(path, columns={named: "group"}, on_error="raise"))
-        assert [sample.group for sample in samples] == [str(row[named]) for row in rows]
+def test_a_file_with_traces_in_several_records_is_refused(tmp_path):
+    for rows in PARTS:
+        for name in ["a.jsonl", "a.json"]:
+            path = tmp_path / name
+            path.write_text(json.dumps(rows) if name == "a.json" else "\n".join(map(json.dumps, rows)))
+            names = ("traceId", "trace_id", "root_span_id", "parent_run_id")
+            named = next(name for name in names if name in rows[0] or name in rows[1])
+            with pytest.raises(TraceError) as raised:
+                list(read(path))
+            found = "2 records are parts of 1 trace and would count as separate samples; export whole traces"
+            hint = f"; if each record is a conversation, use the trace as its group: --column {named}=group"
+            assert raised.value.problem == f"{found}, or only the root runs{hint}"
+            if not {"parent_run_id", "span_parents"} & rows[1].keys():
+                samples = list(read(path, columns={named: "group"}, on_error="raise"))
+                assert [sample.group for sample in samples] == [str(row[named]) for row in rows]
 
 
 def test_a_trace_whose_second_record_stands_far_below_is_refused_before_anything_is_read(tmp_path):

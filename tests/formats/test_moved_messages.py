@@ -162,21 +162,23 @@ def written(path, records):
     return path
 
 
-@pytest.mark.parametrize("by_role", [False, True])
-@pytest.mark.parametrize("spans", SPANS.values(), ids=SPANS)
-def test_spans_and_their_log_records_are_read_as_the_spans_were(tmp_path, spans, by_role):
-    left, logs = moved(spans, by_role=by_role)
-    expected = told(written(tmp_path / "spans.jsonl", spans))
-    assert len(expected) > 1
-    assert told(written(tmp_path / "both.jsonl", [*logs, *left])) == expected
-    attached = [
-        {
-            **one,
-            "span_events": [{"body": log["body"], "event_name": "x"} for log in logs if log["spanId"] == one["spanId"]],
-        }
-        for one in left
-    ]
-    assert told(written(tmp_path / "attached.jsonl", attached)) == expected
+def test_spans_and_their_log_records_are_read_as_the_spans_were(tmp_path):
+    for by_role in [False, True]:
+        for spans in SPANS.values():
+            left, logs = moved(spans, by_role=by_role)
+            expected = told(written(tmp_path / "spans.jsonl", spans))
+            assert len(expected) > 1
+            assert told(written(tmp_path / "both.jsonl", [*logs, *left])) == expected
+            attached = [
+                {
+                    **one,
+                    "span_events": [
+                        {"body": log["body"], "event_name": "x"} for log in logs if log["spanId"] == one["spanId"]
+                    ],
+                }
+                for one in left
+            ]
+            assert told(written(tmp_path / "attached.jsonl", attached)) == expected
 
 
 def test_log_records_without_their_spans_are_refused(tmp_path):

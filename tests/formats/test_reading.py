@@ -77,17 +77,17 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize(("name", "content"), FILES.values(), ids=FILES)
-@pytest.mark.parametrize("format_name", [None, "openai-chat"])
-def test_the_same_conversations_are_read_from_every_kind_of_file(write, name, content, format_name):
-    path = write(name, content)
-    for given_path in (path, str(path)):
-        samples = list(read(given_path, format_name))
-        assert [sample.trace.messages[0].text for sample in samples] == TEXTS
-        assert [sample.id for sample in samples] == ["0", "1", "2"]
-        assert [sample.trace.source for sample in samples] == [
-            TraceSource(format="openai-chat", path=str(path), index=index) for index in range(3)
-        ]
+def test_the_same_conversations_are_read_from_every_kind_of_file(write):
+    for name, content in FILES.values():
+        for format_name in [None, "openai-chat"]:
+            path = write(name, content)
+            for given_path in (path, str(path)):
+                samples = list(read(given_path, format_name))
+                assert [sample.trace.messages[0].text for sample in samples] == TEXTS
+                assert [sample.id for sample in samples] == ["0", "1", "2"]
+                assert [sample.trace.source for sample in samples] == [
+                    TraceSource(format="openai-chat", path=str(path), index=index) for index in range(3)
+                ]
 
 
 @settings(max_examples=settings.default.max_examples // 2)
@@ -125,12 +125,12 @@ UNREADABLE = {
 }
 
 
-@pytest.mark.parametrize(("name", "content", "found"), UNREADABLE.values(), ids=UNREADABLE)
-def test_a_file_that_cannot_be_read_is_an_error_that_names_it(write, name, content, found):
-    path = write(name, content)
-    with pytest.raises(TraceError, match=f"^{re.escape(f'{path}: {found}')}") as raised:
-        list(read(path))
-    assert (raised.value.path, raised.value.index, raised.value.line) == (path, None, None)
+def test_a_file_that_cannot_be_read_is_an_error_that_names_it(write):
+    for name, content, found in UNREADABLE.values():
+        path = write(name, content)
+        with pytest.raises(TraceError, match=f"^{re.escape(f'{path}: {found}')}") as raised:
+            list(read(path))
+        assert (raised.value.path, raised.value.index, raised.value.line) == (path, None, None)
 
 
 @pytest.mark.parametrize("content", ["\n \n", BOM + b"\n"], ids=["blank", "BOM"])
@@ -311,18 +311,20 @@ def nested(depth: int, escape: str = "") -> str:
     return f'{{"messages": [{{"role": "user", "content": "x{escape}"}}], "deep": {"[" * depth}{"]" * depth}}}'
 
 
-@pytest.mark.parametrize("depth", [300, 900, 5_000, 100_000])
-@pytest.mark.parametrize("escape", ["", "\\u0041"])
-def test_a_record_that_is_nested_deeply_is_read_or_reported(write, depth, escape):
-    path = write("a.jsonl", f"{GOOD}\n{nested(depth, escape)}\n{GOOD}\n")
-    met: list[TraceError] = []
-    ids = [sample.id for sample in read(path, on_error=met.append)]
-    assert ids in (["0", "2"], ["0", "1", "2"])
-    assert [(error.index, error.line) for error in met] == ([(1, 2)] if len(ids) == 2 else [])
-    assert all(
-        re.search("nested too deeply|nested more than 200 levels deep|validation depth|Recursion error", str(error))
-        for error in met
-    )
+def test_a_record_that_is_nested_deeply_is_read_or_reported(write):
+    for depth in [300, 900, 5_000, 100_000]:
+        for escape in ["", "\\u0041"]:
+            path = write("a.jsonl", f"{GOOD}\n{nested(depth, escape)}\n{GOOD}\n")
+            met: list[TraceError] = []
+            ids = [sample.id for sample in read(path, on_error=met.append)]
+            assert ids in (["0", "2"], ["0", "1", "2"])
+            assert [(error.index, error.line) for error in met] == ([(1, 2)] if len(ids) == 2 else [])
+            assert all(
+                re.search(
+                    "nested too deeply|nested more than 200 levels deep|validation depth|Recursion error", str(error)
+                )
+                for error in met
+            )
 
 
 def test_a_record_of_a_hundred_levels_is_read(write):
@@ -612,15 +614,15 @@ APIS = {
 }
 
 
-@pytest.mark.parametrize("first", APIS)
-@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
-def test_each_record_of_a_file_is_read_in_its_own_format(write, first, name):
-    order = [first, *APIS, *reversed(APIS)]
-    rows = [json.dumps(APIS[one]) for one in order]
-    path = write(name, "\n".join(rows) if name == "a.jsonl" else f"[{', '.join(rows)}]")
-    samples = list(read(path, on_error="raise"))
-    assert [sample.trace.source.format for sample in samples] == order
-    assert {tuple(message.text for message in sample.trace.messages) for sample in samples} == {("Hi", "Yo")}
+def test_each_record_of_a_file_is_read_in_its_own_format(write):
+    for first in APIS:
+        for name in ["a.jsonl", "a.json"]:
+            order = [first, *APIS, *reversed(APIS)]
+            rows = [json.dumps(APIS[one]) for one in order]
+            path = write(name, "\n".join(rows) if name == "a.jsonl" else f"[{', '.join(rows)}]")
+            samples = list(read(path, on_error="raise"))
+            assert [sample.trace.source.format for sample in samples] == order
+            assert {tuple(message.text for message in sample.trace.messages) for sample in samples} == {("Hi", "Yo")}
 
 
 def test_a_format_that_is_named_holds_for_every_record(write):

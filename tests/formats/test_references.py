@@ -289,9 +289,8 @@ def test_references_may_stand_in_any_container(tmp_path, name):
     assert (sample.reference, sample.label, sample.fields) == ("e", "l", {"expected_output": "e"})
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "found"),
-    [
+def test_a_row_that_cannot_be_used_is_an_error_that_says_where_it_stands(tmp_path):
+    cases = [
         ("r.csv", "id,reference\na\n", " (line 2): has 1 cell, but the first row names 2 columns"),
         ("r.csv", "id,task_time\n\na,soon\n", " (line 3): task_time: expected a finite number, found 'soon'"),
         ("r.csv", "id,reference\n", ": contains no rows"),
@@ -303,14 +302,13 @@ def test_references_may_stand_in_any_container(tmp_path, name):
         ("r.json", '[{"id": "a", "label": "l"}, 5]', ", record 1: expected an object, found 5"),
         ("r.json", "[", ": not JSON: "),
         ("r.json", "[]", ": contains no rows"),
-    ],
-)
-def test_a_row_that_cannot_be_used_is_an_error_that_says_where_it_stands(tmp_path, name, content, found):
-    path, references = tmp_path / "a.jsonl", tmp_path / name
-    path.write_text(json.dumps(row("a")))
-    references.write_text(content)
-    with pytest.raises(TraceError, match=f"^{re.escape(str(references) + found)}"):
-        read(path, references=references)
+    ]
+    for name, content, found in cases:
+        path, references = tmp_path / "a.jsonl", tmp_path / name
+        path.write_text(json.dumps(row("a")))
+        references.write_text(content)
+        with pytest.raises(TraceError, match=f"^{re.escape(str(references) + found)}"):
+            read(path, references=references)
 
 
 def test_rows_that_have_no_lines_are_named_by_their_index(tmp_path):
@@ -325,9 +323,8 @@ def test_rows_that_have_no_lines_are_named_by_their_index(tmp_path):
 FIELDS = ", ".join([*References.__annotations__, "expected_output"])
 
 
-@pytest.mark.parametrize(
-    ("references", "line", "found"),
-    [
+def test_a_row_that_does_not_fit_is_an_error_that_names_its_line(join):
+    cases = [
         (
             [{"task": "a", "refrence": "r"}],
             1,
@@ -364,10 +361,9 @@ FIELDS = ", ".join([*References.__annotations__, "expected_output"])
             "reference_tool_calls[1]: arguments of an expected call must be a JSON object, found 'oops'",
         ),
         (["text"], 1, "expected an object, found 'text'"),
-    ],
-)
-def test_a_row_that_does_not_fit_is_an_error_that_names_its_line(join, references, line, found):
-    with pytest.raises(TraceError) as raised:
-        join([row("a"), row("b")], references)
-    assert raised.value.problem.startswith(found)
-    assert str(raised.value) == f"{raised.value.path} (line {line}): {raised.value.problem}"
+    ]
+    for references, line, found in cases:
+        with pytest.raises(TraceError) as raised:
+            join([row("a"), row("b")], references)
+        assert raised.value.problem.startswith(found)
+        assert str(raised.value) == f"{raised.value.path} (line {line}): {raised.value.problem}"

@@ -46,9 +46,8 @@ def read(document: JsonValue) -> list[Span]:
     return [span for record in group_conversations(document) for span in read_spans(FieldTracker.of(record))]
 
 
-@pytest.mark.parametrize(
-    ("document", "ids"),
-    {
+def test_each_exporter_s_span_is_read() -> None:
+    cases = {
         "otlp": (otlp(OTLP_SPAN), ("t", "s", None)),
         "lines of requests": ([otlp(OTLP_SPAN)], ("t", "s", None)),
         "snake case": (
@@ -76,30 +75,26 @@ def read(document: JsonValue) -> list[Span]:
         ),
         "no ids": ({"name": "chat", "attributes": PLAIN}, (None, None, None)),
         "attributes alone": (PLAIN, (None, None, None)),
-    }.values(),
-)
-def test_each_exporter_s_span_is_read(document: JsonValue, ids: tuple) -> None:
-    (span,) = read(document)
-    assert (span.trace_id, span.id, span.parent_id) == ids
-    assert {name: span.attributes.peek(name) for name in span.attributes} == PLAIN
-    assert detect_convention(document) == "otel"
+    }.values()
+    for document, ids in cases:
+        (span,) = read(document)
+        assert (span.trace_id, span.id, span.parent_id) == ids
+        assert {name: span.attributes.peek(name) for name in span.attributes} == PLAIN
+        assert detect_convention(document) == "otel"
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
+def test_other_documents_hold_no_spans() -> None:
+    cases = [
         *(None, 5, "x", [], {}, [[]], {"resourceSpans": 5}, {"resourceSpans": [{"scopeSpans": [5, {"spans": {}}]}]}),
         *({"spans": [5]}, {"messages": [{"role": "user", "content": "Hi"}]}, [{"trace_id": "t", "id": "s"}]),
-    ],
-)
-def test_other_documents_hold_no_spans(document: JsonValue) -> None:
-    assert list(spans_in(document)) == []
-    assert detect_convention(document) is None
+    ]
+    for document in cases:
+        assert list(spans_in(document)) == []
+        assert detect_convention(document) is None
 
 
-@pytest.mark.parametrize(
-    ("attributes", "expected"),
-    [
+def test_the_names_of_attributes_tell_the_convention() -> None:
+    cases = [
         ({"gen_ai.system": "x"}, "otel"),
         ({"gen_ai": {"system": "x"}}, "otel"),
         ({"ai.operationId": "ai.generateText"}, "otel"),
@@ -109,11 +104,10 @@ def test_other_documents_hold_no_spans(document: JsonValue) -> None:
         ({"openinference.span.kind": "LLM", "gen_ai.system": "x"}, "openinference"),
         ({"mlflow.spanType": '"LLM"', "gen_ai.system": "x"}, "mlflow"),
         ({"http.method": "GET"}, None),
-    ],
-)
-def test_the_names_of_attributes_tell_the_convention(attributes: JsonValue, expected: str | None) -> None:
-    quiet = {"trace_id": "t", "span_id": "a", "attributes": {"http.method": "GET"}}
-    assert detect_convention([quiet, {"trace_id": "t", "span_id": "b", "attributes": attributes}]) == expected
+    ]
+    for attributes, expected in cases:
+        quiet = {"trace_id": "t", "span_id": "a", "attributes": {"http.method": "GET"}}
+        assert detect_convention([quiet, {"trace_id": "t", "span_id": "b", "attributes": attributes}]) == expected
 
 
 def test_traces_that_name_one_conversation_are_one_record_and_others_are_their_own() -> None:
@@ -131,16 +125,14 @@ def test_traces_that_name_one_conversation_are_one_record_and_others_are_their_o
     assert [one["id"] for one in group_conversations([quiet])] == ["web"]
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
+def test_a_time_s_size_tells_its_unit() -> None:
+    cases = [
         *(1767225600000000000, "1767225600000000000", 1767225600000000, 1767225600000, 1767225600, 1767225600.0),
         *("2026-01-01T00:00:00Z", "2026-01-01T00:00:00", [1767225600, 5]),
-    ],
-)
-def test_a_time_s_size_tells_its_unit(value: JsonValue) -> None:
-    (span,) = read({"trace_id": "t", "span_id": "s", "attributes": MARKED, "start_time": value})
-    assert span.started_at == datetime(2026, 1, 1, tzinfo=UTC)
+    ]
+    for value in cases:
+        (span,) = read({"trace_id": "t", "span_id": "s", "attributes": MARKED, "start_time": value})
+        assert span.started_at == datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def test_spans_are_in_the_order_of_time_and_know_their_parents() -> None:
@@ -164,9 +156,8 @@ def test_spans_are_in_the_order_of_time_and_know_their_parents() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("fields", "error"),
-    [
+def test_errors_are_found_wherever_they_stand() -> None:
+    cases = [
         ({}, None),
         ({"status": {"code": "OK"}}, None),
         ({"status": {"code": 2, "message": "boom"}}, "boom"),
@@ -178,11 +169,10 @@ def test_spans_are_in_the_order_of_time_and_know_their_parents() -> None:
             {"status": {"code": 2}, "events": [{"name": "exception", "attributes": {"exception.message": "late"}}]},
             "late",
         ),
-    ],
-)
-def test_errors_are_found_wherever_they_stand(fields: dict, error: str | None) -> None:
-    (span,) = read({"trace_id": "t", "span_id": "s", "attributes": MARKED, **fields})
-    assert span.error == error
+    ]
+    for fields, error in cases:
+        (span,) = read({"trace_id": "t", "span_id": "s", "attributes": MARKED, **fields})
+        assert span.error == error
 
 
 def test_log_records_are_events_of_their_span_and_of_one_span_without_it() -> None:

@@ -42,17 +42,24 @@ def read_both(path: Path, **how: object) -> tuple[list[Sample], list[str]]:
     return samples, [str(error).removeprefix(str(path)).lstrip(", ") for error in met]
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
-@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "a.tsv.gz"])
-def test_the_header_tells_the_delimiter(write, name, delimiter, end):
-    table = [["id", "input", "a,b;c\td", "response"], ["x", "q, or;\tp", "1", 'a "quoted"\nline'], ["y", "r", "", ""]]
-    text = io.StringIO(newline="")
-    csv.writer(text, delimiter=delimiter, lineterminator=end).writerows(table)
-    first, second = read(write(text.getvalue(), name), on_error="raise")
-    assert (first.id, [message.text for message in first.trace.messages]) == ("x", ["q, or;\tp", 'a "quoted"\nline'])
-    assert (first.fields, second.fields) == ({"a,b;c\td": "1"}, {})
-    assert list(second.trace.messages) == [HumanMessage("r"), AIMessage("")]
+def test_the_header_tells_the_delimiter(write):
+    for end in ["\n", "\r\n"]:
+        for delimiter in [",", ";", "\t"]:
+            for name in ["a.csv", "a.tsv", "a.csv.gz", "a.tsv.gz"]:
+                table = [
+                    ["id", "input", "a,b;c\td", "response"],
+                    ["x", "q, or;\tp", "1", 'a "quoted"\nline'],
+                    ["y", "r", "", ""],
+                ]
+                text = io.StringIO(newline="")
+                csv.writer(text, delimiter=delimiter, lineterminator=end).writerows(table)
+                first, second = read(write(text.getvalue(), name), on_error="raise")
+                assert (first.id, [message.text for message in first.trace.messages]) == (
+                    "x",
+                    ["q, or;\tp", 'a "quoted"\nline'],
+                )
+                assert (first.fields, second.fields) == ({"a,b;c\td": "1"}, {})
+                assert list(second.trace.messages) == [HumanMessage("r"), AIMessage("")]
 
 
 cells = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"), max_size=8)
@@ -117,9 +124,8 @@ def test_no_column_is_of_two_kinds():
     assert not NUMBERS & STRUCTURES
 
 
-@pytest.mark.parametrize(
-    ("column", "cell", "found"),
-    [
+def test_a_cell_that_does_not_fit_is_told_with_its_column_and_line(write):
+    cases = [
         ("task_time", "soon", "task_time: expected a finite number, found 'soon'"),
         ("task_quality", "nan", "task_quality: expected a finite number, found nan"),
         ("original_score", "1e999", "original_score: expected a finite number, found inf"),
@@ -129,12 +135,11 @@ def test_no_column_is_of_two_kinds():
         ("references", "\"[{'a': 1}]\"", "references: not JSON but Python's repr; write the"),
         ("documents", '"[1]"', "documents[0]: Input should be a valid string, found 1"),
         ("fields", "5", "fields: expected an object, found 5"),
-    ],
-)
-def test_a_cell_that_does_not_fit_is_told_with_its_column_and_line(write, column, cell, found):
-    samples, [told] = read_both(write(f"response,{column}\na,\nb,{cell}\nc,\n"))
-    assert [sample.trace.response for sample in samples] == ["a", "c"]
-    assert told.startswith(f"(line 3): {found}")
+    ]
+    for column, cell, found in cases:
+        samples, [told] = read_both(write(f"response,{column}\na,\nb,{cell}\nc,\n"))
+        assert [sample.trace.response for sample in samples] == ["a", "c"]
+        assert told.startswith(f"(line 3): {found}")
 
 
 def test_a_row_of_another_length_is_told_and_the_rest_is_read(write):
@@ -155,12 +160,13 @@ def test_a_broken_quote_is_told_with_the_line_where_its_row_starts(write):
     ]
 
 
-@pytest.mark.parametrize("content", ["input,output\n", "input,output", "input,output\n\n\n", "\n \n", "\ufeff"])
-@pytest.mark.parametrize("format_name", [None, "rows"])
-def test_a_table_without_rows_is_an_error(write, content, format_name):
-    path = write(content)
-    with pytest.raises(TraceError, match=f"^{re.escape(str(path))}: contains no rows$"):
-        list(read(path, format_name))
+def test_a_table_without_rows_is_an_error(write):
+    cases = ["input,output\n", "input,output", "input,output\n\n\n", "\n \n", "\ufeff"]
+    for content in cases:
+        for format_name in [None, "rows"]:
+            path = write(content)
+            with pytest.raises(TraceError, match=f"^{re.escape(str(path))}: contains no rows$"):
+                list(read(path, format_name))
 
 
 @pytest.mark.parametrize(

@@ -262,9 +262,8 @@ def result(name: str) -> ToolMessage:
     return ToolMessage(f"of {name}", tool_call_id=name)
 
 
-@pytest.mark.parametrize(
-    ("messages", "results"),
-    [
+def test_in_ragas_a_result_stands_in_the_place_of_its_call_or_is_left_out_and_counted(tmp_path):
+    cases = [
         ([AIMessage(tool_calls=[A, B]), result("b"), result("a")], ["of a", "of b"]),
         ([AIMessage(tool_calls=[A, B]), result("b")], []),
         ([AIMessage(tool_calls=[A, B]), result("a"), SystemMessage("s"), result("b")], ["of a", "of b"]),
@@ -276,19 +275,18 @@ def result(name: str) -> ToolMessage:
         ),
         ([AIMessage(tool_calls=[A]), AIMessage("Wait"), result("a")], []),
         ([AIMessage(tool_calls=[A]), HumanMessage("Well?"), result("a")], []),
-    ],
-)
-def test_in_ragas_a_result_stands_in_the_place_of_its_call_or_is_left_out_and_counted(tmp_path, messages, results):
-    path = tmp_path / "a.jsonl"
-    missing = write([Sample(id="a", trace=Trace(messages=messages))], path, "ragas")
-    [back] = read(path, on_error="raise")
-    found = back.trace.messages
-    answers = {found[index].text: caller.call.name for index, caller in pair_results(found).calls.items()}
-    assert answers == {text: text.removeprefix("of ") for text in results}
-    assert [one.text for one in found if one.role == "tool"] == results
-    lost = sum(one.role == "tool" and one.text != "of x" for one in messages) - len(results)
-    assert missing.get("tool: pairing", 0) == lost
-    assert loads_in_ragas(json.loads(path.read_text()))
+    ]
+    for messages, results in cases:
+        path = tmp_path / "a.jsonl"
+        missing = write([Sample(id="a", trace=Trace(messages=messages))], path, "ragas")
+        [back] = read(path, on_error="raise")
+        found = back.trace.messages
+        answers = {found[index].text: caller.call.name for index, caller in pair_results(found).calls.items()}
+        assert answers == {text: text.removeprefix("of ") for text in results}
+        assert [one.text for one in found if one.role == "tool"] == results
+        lost = sum(one.role == "tool" and one.text != "of x" for one in messages) - len(results)
+        assert missing.get("tool: pairing", 0) == lost
+        assert loads_in_ragas(json.loads(path.read_text()))
 
 
 def test_for_openai_calls_and_results_without_ids_get_them_by_their_pairs(tmp_path):

@@ -93,11 +93,11 @@ class Odd(BaseModel):
     grade: Literal["1", "2.5", "True"]
 
 
-@pytest.mark.parametrize("grade", [7, -1, 1.0, 2.5, True, None, [1]])
-def test_what_is_no_whole_number_for_one_of_the_texts_is_shown_as_it_came(grade):
-    with pytest.raises(ValueError, match=r"^grade: Input should be '1', '2.5' or 'True', found ") as info:
-        read_answer(json.dumps({"grade": grade}), Odd)
-    assert str(info.value).endswith(f"found {grade!r}")
+def test_what_is_no_whole_number_for_one_of_the_texts_is_shown_as_it_came():
+    for grade in [7, -1, 1.0, 2.5, True, None, [1]]:
+        with pytest.raises(ValueError, match=r"^grade: Input should be '1', '2.5' or 'True', found ") as info:
+            read_answer(json.dumps({"grade": grade}), Odd)
+        assert str(info.value).endswith(f"found {grade!r}")
 
 
 class Strict(BaseModel):

@@ -137,9 +137,8 @@ def test_a_question_without_a_conversation_stands_alone(written, sample):
     assert prompt.fill(sample).messages[1].content.startswith("Is this good?\n[")
 
 
-@pytest.mark.parametrize(
-    ("changes", "missing"),
-    [
+def test_an_input_that_a_sample_lacks_is_named_and_never_asked_about(written, sample):
+    cases = [
         ({"reference": None}, ("reference",)),
         ({"reference": ""}, ("reference",)),
         ({"reference": " \n"}, ("reference",)),
@@ -147,15 +146,13 @@ def test_a_question_without_a_conversation_stands_alone(written, sample):
         ({"reference_topics": []}, ("reference_topics",)),
         ({"reference_topics": [" "]}, ("reference_topics",)),
         ({"reference": None, "reference_topics": None}, ("reference", "reference_topics")),
-    ],
-    ids=str,
-)
-def test_an_input_that_a_sample_lacks_is_named_and_never_asked_about(written, sample, changes, missing):
-    prompt = written(file("{{ reference }} {{ reference_topics }}", "[reference, conversation, reference_topics]"))
-    lacking = sample.model_copy(update=changes)
-    assert prompt.missing_inputs(lacking) == missing
-    with pytest.raises(PromptError, match=f"{prompt.name}: the sample 'paris' has no {' and no '.join(missing)}"):
-        prompt.fill(lacking)
+    ]
+    for changes, missing in cases:
+        prompt = written(file("{{ reference }} {{ reference_topics }}", "[reference, conversation, reference_topics]"))
+        lacking = sample.model_copy(update=changes)
+        assert prompt.missing_inputs(lacking) == missing
+        with pytest.raises(PromptError, match=f"{prompt.name}: the sample 'paris' has no {' and no '.join(missing)}"):
+            prompt.fill(lacking)
 
 
 def test_what_fills_a_hole_is_not_read_as_a_template(written, sample):
@@ -443,12 +440,12 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("text", "found"), BAD.values(), ids=BAD)
-def test_a_file_that_cannot_be_a_prompt_is_an_error_that_names_it_and_says_why(written, tmp_path, text, found):
-    with pytest.raises(PromptError) as info:
-        written(text)
-    assert str(info.value).startswith(f"{tmp_path / 'own0.md'}: ")
-    assert found in str(info.value)
+def test_a_file_that_cannot_be_a_prompt_is_an_error_that_names_it_and_says_why(written, tmp_path):
+    for text, found in BAD.values():
+        with pytest.raises(PromptError) as info:
+            written(text)
+        assert str(info.value).startswith(f"{tmp_path / 'own0.md'}: ")
+        assert found in str(info.value)
 
 
 def test_a_prompt_that_is_not_there_is_an_error_that_lists_those_that_are():
@@ -504,9 +501,8 @@ VALUES = Sample.of(
 )
 
 
-@pytest.mark.parametrize(
-    ("declared", "hole", "shown"),
-    [
+def test_an_input_may_be_a_single_value_of_the_sample(written):
+    cases = [
         ("fields.topic", "fields.topic", "cities"),
         ("fields.topic", "fields['topic']", "cities"),
         ("fields.items.keys", "fields.items.keys", "k"),  # names that a dict has as methods
@@ -516,15 +512,16 @@ VALUES = Sample.of(
         ("response.items[0]", "response.items[0]", "1"),
         ("tool_calls[0].name", "tool_calls[0].name", "search"),
         ("response", "response", '{"city": "Bonn", "items": [1]}'),
-    ],
-)
-def test_an_input_may_be_a_single_value_of_the_sample(written, declared, hole, shown):
-    prompt = written(file(f"About {{{{ {hole} }}}}?", inputs=f"[conversation, '{declared}']"))
-    assert prompt.missing_inputs(VALUES) == ()
-    question = prompt.fill(VALUES).messages[1].content.rpartition("About ")[2]
-    assert re.fullmatch(rf"\[\w{{12}} [a-z ]+ begins\]\n\| {re.escape(shown)}\n\[\w{{12}} [a-z ]+ ends\]\?", question)
-    assert prompt.instructions == f"About [{prompt.inputs[1].replace('_', ' ')}]?"
-    assert prompt.missing_inputs(Sample(id="empty")) == prompt.inputs
+    ]
+    for declared, hole, shown in cases:
+        prompt = written(file(f"About {{{{ {hole} }}}}?", inputs=f"[conversation, '{declared}']"))
+        assert prompt.missing_inputs(VALUES) == ()
+        question = prompt.fill(VALUES).messages[1].content.rpartition("About ")[2]
+        assert re.fullmatch(
+            rf"\[\w{{12}} [a-z ]+ begins\]\n\| {re.escape(shown)}\n\[\w{{12}} [a-z ]+ ends\]\?", question
+        )
+        assert prompt.instructions == f"About [{prompt.inputs[1].replace('_', ' ')}]?"
+        assert prompt.missing_inputs(Sample(id="empty")) == prompt.inputs
 
 
 def test_an_empty_value_is_there_and_a_whole_may_stand_beside_its_parts(written):
@@ -564,13 +561,13 @@ def test_values_that_are_not_declared_or_do_not_exist_are_refused(written, text,
         written(text)
 
 
-@pytest.mark.parametrize("prompt", shipped_prompts(), ids=lambda prompt: prompt.name)
-def test_the_text_of_a_prompt_reads_as_the_same_prompt(prompt, tmp_path):
-    path = tmp_path / f"{prompt.name}.md"
-    path.write_text(prompt_file_text(replace(prompt, alignment="0123456789ab")), encoding="utf-8")
-    read = load_prompt(path)
-    assert read == prompt
-    assert read.alignment == "0123456789ab"
+def test_the_text_of_a_prompt_reads_as_the_same_prompt(tmp_path):
+    for prompt in shipped_prompts():
+        path = tmp_path / f"{prompt.name}.md"
+        path.write_text(prompt_file_text(replace(prompt, alignment="0123456789ab")), encoding="utf-8")
+        read = load_prompt(path)
+        assert read == prompt
+        assert read.alignment == "0123456789ab"
 
 
 def test_the_id_of_an_alignment_does_not_change_the_signature():
@@ -607,26 +604,24 @@ def _change_below(trace):
     trace.children[0].messages[0].tool_calls[0].args["n"] = 2
 
 
-@pytest.mark.parametrize(
-    "change",
-    [_rename, _rename_by_another_type, _relink, _change_argument, _change_type, _change_part, _change_below],
-    ids=lambda one: one.__name__,
-)
-def test_a_recording_that_changes_in_place_is_rendered_anew(change):
-    def recording():
-        child = Trace(
-            messages=[AIMessage("Hm.", tool_calls=[ToolCall("g", {"n": 1}, id="1")])],
-            metadata={"agent": "reader", "call_id": "1"},
-        )
-        calls = [ToolCall("f", {"city": {"name": "Paris"}}, id="1"), ToolCall("f", {"fast": 1}, id="2")]
-        messages = [HumanMessage("Go."), AIMessage("", tool_calls=calls), AIMessage([OtherPart({"x": [1]})])]
-        return Sample(id="s", trace=Trace(messages=messages, children=[child]))
+def test_a_recording_that_changes_in_place_is_rendered_anew():
+    cases = [_rename, _rename_by_another_type, _relink, _change_argument, _change_type, _change_part, _change_below]
+    for change in cases:
 
-    prompt, sample, fresh = load_prompt("agent_goal_without_reference"), recording(), recording()
-    before = prompt.fill(sample).messages
-    assert prompt.fill(sample).messages == before
-    change(sample.trace)
-    change(fresh.trace)
-    after = prompt.fill(sample).messages
-    assert after != before
-    assert after == prompt.fill(fresh).messages
+        def recording():
+            child = Trace(
+                messages=[AIMessage("Hm.", tool_calls=[ToolCall("g", {"n": 1}, id="1")])],
+                metadata={"agent": "reader", "call_id": "1"},
+            )
+            calls = [ToolCall("f", {"city": {"name": "Paris"}}, id="1"), ToolCall("f", {"fast": 1}, id="2")]
+            messages = [HumanMessage("Go."), AIMessage("", tool_calls=calls), AIMessage([OtherPart({"x": [1]})])]
+            return Sample(id="s", trace=Trace(messages=messages, children=[child]))
+
+        prompt, sample, fresh = load_prompt("agent_goal_without_reference"), recording(), recording()
+        before = prompt.fill(sample).messages
+        assert prompt.fill(sample).messages == before
+        change(sample.trace)
+        change(fresh.trace)
+        after = prompt.fill(sample).messages
+        assert after != before
+        assert after == prompt.fill(fresh).messages

@@ -53,9 +53,8 @@ def test_the_endpoint_is_the_providers_unless_another_is_named(judge, endpoint):
 PRICED = {"budget": {"usd": 1}}
 
 
-@pytest.mark.parametrize(
-    ("settings", "found"),
-    [
+def test_settings_that_contradict_each_other_are_refused_at_once():
+    cases = [
         ({"model": "openia/m"}, "no judge provider is called 'openia', did you mean 'openai'"),
         ({"cache": Path("r.jsonl")}, r"r\.jsonl is read-only: use cache_mode='replay', or a SQLite file"),
         ({"cache": Path("r.jsonl"), "cache_mode": "refresh"}, r"r\.jsonl is read-only: use cache_mode='replay'"),
@@ -67,17 +66,14 @@ PRICED = {"budget": {"usd": 1}}
         ({"params": {"stop": [{"x": float("-inf")}]}}, "params contain a value that cannot be sent as JSON"),
         ({"params": {"user": "\ud800"}}, "params contain a value that cannot be sent as JSON"),
         ({"params": {"n": 2, "seed": 1, "messages": []}}, "params cannot set messages, n: judgekit sets that itself"),
-    ],
-    ids=str,
-)
-def test_settings_that_contradict_each_other_are_refused_at_once(settings, found):
-    with pytest.raises(ConfigError, match=found):
-        Judge(**{"model": "openai/m"} | settings)
+    ]
+    for settings, found in cases:
+        with pytest.raises(ConfigError, match=found):
+            Judge(**{"model": "openai/m"} | settings)
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
+def test_settings_that_fit_are_taken():
+    cases = [
         {"cache": Path("r.jsonl"), "cache_mode": "replay"},
         {"cache": Path("r.jsonl"), "cache_mode": "off"},
         {"budget": Budget(requests=1, tokens=1)},
@@ -85,19 +81,16 @@ def test_settings_that_contradict_each_other_are_refused_at_once(settings, found
         {"redact": list(PATTERNS)},
         {"params": {"temperature": 0.2, "seed": 1, "stop": ["ü"], "logit_bias": {"1": None}}},
         {"model": "nobody/m", "cache_mode": "replay"},
-    ],
-    ids=str,
-)
-def test_settings_that_fit_are_taken(settings):
-    Judge(**{"model": "openai/m"} | settings)
+    ]
+    for settings in cases:
+        Judge(**{"model": "openai/m"} | settings)
 
 
-@pytest.mark.parametrize(
-    "name", ["api_base", "api_key", "base_url", "messages", "model", "n", "response_format", "stream", "timeout"]
-)
-def test_what_judgekit_sends_itself_is_no_parameter(name):
-    with pytest.raises(ConfigError, match=f"^params cannot set {name}: judgekit sets that itself$"):
-        Judge("openai/m", params={name: 1})
+def test_what_judgekit_sends_itself_is_no_parameter():
+    cases = ["api_base", "api_key", "base_url", "messages", "model", "n", "response_format", "stream", "timeout"]
+    for name in cases:
+        with pytest.raises(ConfigError, match=f"^params cannot set {name}: judgekit sets that itself$"):
+            Judge("openai/m", params={name: 1})
 
 
 @pytest.mark.parametrize(
@@ -129,9 +122,8 @@ def test_settings_that_make_no_sense_are_refused_by_name(settings):
         Judge("openai/m", **settings)
 
 
-@pytest.mark.parametrize(
-    ("settings", "found"),
-    [
+def test_a_setting_that_does_not_fit_is_an_error_that_says_what_to_write():
+    cases = [
         (
             {"temperature": 0},
             "no setting of a judge is called 'temperature', did you mean 'params={\"temperature\": 0}'?",
@@ -148,13 +140,11 @@ def test_settings_that_make_no_sense_are_refused_by_name(settings):
         ),
         ({"timeout": -1}, "a judge's settings: timeout: Input should be greater than 0, found -1"),
         ({"fallback": ["openai/b"]}, "fallback: expected a Judge such as Judge('openai/b'), found 'openai/b'"),
-    ],
-    ids=str,
-)
-def test_a_setting_that_does_not_fit_is_an_error_that_says_what_to_write(settings, found):
-    with pytest.raises(ConfigError) as caught:
-        Judge("openai/m", **settings)
-    assert str(caught.value).startswith(found)
+    ]
+    for settings, found in cases:
+        with pytest.raises(ConfigError) as caught:
+            Judge("openai/m", **settings)
+        assert str(caught.value).startswith(found)
 
 
 def test_a_parameter_of_the_api_may_be_called_much_like_a_setting():

@@ -26,9 +26,8 @@ def cell(name: str, one: Row, *others: Row) -> object:
     return column.get_cell(one)
 
 
-@pytest.mark.parametrize(
-    ("values", "kind", "cells"),
-    [
+def test_a_label_has_a_column_of_the_kind_of_its_values():
+    cases = [
         ([True, False], "boolean", [True, False]),
         ([1, 2], "integer", [1, 2]),
         ([1, 0.5], "number", [1.0, 0.5]),
@@ -37,14 +36,13 @@ def cell(name: str, one: Row, *others: Row) -> object:
         ([True, 1], "text", ["true", "1"]),
         ([2**63 - 1, -(2**63)], "integer", [2**63 - 1, -(2**63)]),
         ([1, 2**63], "text", ["1", str(2**63)]),
-    ],
-)
-def test_a_label_has_a_column_of_the_kind_of_its_values(values, kind, cells):
-    rows = [row(index, reward=value) for index, value in enumerate(values)]
-    assert kinds(*rows) == {"labels.reward": kind}
-    found = [cell("labels.reward", one, *rows) for one in rows]
-    assert [(type(one), one) for one in found] == [(type(one), one) for one in cells]
-    assert cell("labels.reward", row(9), *rows) is None
+    ]
+    for values, kind, cells in cases:
+        rows = [row(index, reward=value) for index, value in enumerate(values)]
+        assert kinds(*rows) == {"labels.reward": kind}
+        found = [cell("labels.reward", one, *rows) for one in rows]
+        assert [(type(one), one) for one in found] == [(type(one), one) for one in cells]
+        assert cell("labels.reward", row(9), *rows) is None
 
 
 def test_labels_of_too_many_names_stand_in_one_column():

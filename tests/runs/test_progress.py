@@ -35,9 +35,8 @@ def seen(out: io.StringIO) -> str:
     return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", out.getvalue())
 
 
-@pytest.mark.parametrize(
-    ("tally", "rows", "far", "others"),
-    [
+def test_it_says_what_there_is_here_and_elsewhere_and_what_judges_took():
+    cases = [
         (Tally(), [SCORED] * 3, "3 scores", ""),
         (Tally(4), [SCORED, FAILED], "2 of 4 scores", "1 failed"),
         (Tally(4, done=2, failed=1), [FAILED], "3 of 4 scores", "2 failed"),
@@ -46,12 +45,11 @@ def seen(out: io.StringIO) -> str:
         (Tally(), [ASKED, ASKED], "2 scores", "2 from cache, $0.5000"),
         (Tally(in_flight=lambda: 0), [ASKED, UNPRICED], "2 scores", "1 from cache, 0 under way, cost unknown"),
         (Tally(in_flight=lambda: 16), [], "0 scores", "0 from cache, 16 under way, $0.0000"),
-    ],
-)
-def test_it_says_what_there_is_here_and_elsewhere_and_what_judges_took(tally, rows, far, others):
-    for one in rows:
-        tally.add(one)
-    assert tally.status(0.0)[1:] == (far, others)
+    ]
+    for tally, rows, far, others in cases:
+        for one in rows:
+            tally.add(one)
+        assert tally.status(0.0)[1:] == (far, others)
 
 
 def test_how_long_it_takes_is_said_by_the_pace_of_the_last_minute():

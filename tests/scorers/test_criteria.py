@@ -60,9 +60,8 @@ def costs(score: Score) -> dict[str, float]:
 # --- what they sum to
 
 
-@pytest.mark.parametrize(
-    ("failed", "value", "outcome"),
-    [
+def test_the_value_is_the_sum_of_the_weights_that_hold_and_the_label_its_class():
+    cases = [
         ((), 1, "successful_completion"),
         (("correct_duration",), 0.9, "successful_completion"),
         (("correct_time",), 0.75, "successful_completion"),
@@ -71,13 +70,12 @@ def costs(score: Score) -> dict[str, float]:
         (("correct_participants", "correct_time", "correct_duration"), 0.4, "partial_failure"),
         (tuple(MEETING)[1:], 0.25, "partial_failure"),
         (tuple(MEETING), 0, "hard_failure"),
-    ],
-)
-def test_the_value_is_the_sum_of_the_weights_that_hold_and_the_label_its_class(failed, value, outcome):
-    found = meeting(*failed)
-    assert found.value == pytest.approx(value)
-    assert (found.label, found.details["outcome"], found.calls) == (outcome, outcome, ())
-    assert costs(found) == pytest.approx({name: MEETING[name] for name in failed})
+    ]
+    for failed, value, outcome in cases:
+        found = meeting(*failed)
+        assert found.value == pytest.approx(value)
+        assert (found.label, found.details["outcome"], found.calls) == (outcome, outcome, ())
+        assert costs(found) == pytest.approx({name: MEETING[name] for name in failed})
 
 
 def test_the_reason_lists_what_failed_and_its_cost_and_what_passed_and_what_does_not_apply():
@@ -475,9 +473,8 @@ def test_what_makes_no_sense_is_an_error():
             WeightedCriteria(**{"weights": {"correct_time": 1}, **options})
 
 
-@pytest.mark.parametrize(
-    "thresholds",
-    [
+def test_thresholds_that_do_not_fall_to_0_are_an_error():
+    cases = [
         {},
         {"all": 0},
         {"good": 0.5, "bad": 0.1},
@@ -488,11 +485,10 @@ def test_what_makes_no_sense_is_an_error():
         {"a": 0.5, "b": -0.1, "c": 0},
         {"a": float("nan"), "b": 0},
         {"a": "0.5", "b": 0},
-    ],
-)
-def test_thresholds_that_do_not_fall_to_0_are_an_error(thresholds):
-    with pytest.raises(ConfigError, match=f"the values must decrease to 0, found {re.escape(str(thresholds))}"):
-        WeightedCriteria({"a": 1}, checks={"a": one_way}, thresholds=thresholds)
+    ]
+    for thresholds in cases:
+        with pytest.raises(ConfigError, match=f"the values must decrease to 0, found {re.escape(str(thresholds))}"):
+            WeightedCriteria({"a": 1}, checks={"a": one_way}, thresholds=thresholds)
 
 
 def test_the_classes_of_one_scorer_are_not_those_of_another():

@@ -44,9 +44,10 @@ def test_a_quote_is_there_if_the_message_says_it_in_these_words():
         assert not any(quotation_found(Quotation(message=other, quote=quote), SAMPLE) for other in others)
 
 
-@pytest.mark.parametrize("quote", ["", " \n", "| ", "Refund order 18", "refund order 17", "order 17 ... Today", "user"])
-def test_what_is_not_said_so_is_not_there(quote):
-    assert not quotation_found(Quotation(message=1, quote=quote), SAMPLE)
+def test_what_is_not_said_so_is_not_there():
+    cases = ["", " \n", "| ", "Refund order 18", "refund order 17", "order 17 ... Today", "user"]
+    for quote in cases:
+        assert not quotation_found(Quotation(message=1, quote=quote), SAMPLE)
 
 
 def test_messages_that_are_cited_must_be_there():
@@ -60,10 +61,11 @@ class Cited(BaseModel):
     evidence: list[StrictNumber]
 
 
-@pytest.mark.parametrize("number", ["true", "false", "1.5", "NaN", "1e400", "null", "[1]", '"one"', "1" * 5_000])
-def test_what_is_no_whole_number_is_no_number_of_a_message(number):
-    with pytest.raises(ValueError, match=r"number|integer"):
-        read_answer(f'{{"evidence": [1, {number}]}}', Cited)
+def test_what_is_no_whole_number_is_no_number_of_a_message():
+    cases = ["true", "false", "1.5", "NaN", "1e400", "null", "[1]", '"one"', "1" * 5_000]
+    for number in cases:
+        with pytest.raises(ValueError, match=r"number|integer"):
+            read_answer(f'{{"evidence": [1, {number}]}}', Cited)
 
 
 def test_truth_values_are_no_numbers_in_quotations_either():

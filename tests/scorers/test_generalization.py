@@ -147,9 +147,8 @@ class TestAdaptability:
     def test_without_results_it_is_skipped(self, known, why):
         assert Adaptability().score(fields(**known)) == Score.skipped("adaptability", why)
 
-    @pytest.mark.parametrize(
-        ("row", "message"),
-        [
+    def test_a_row_that_is_none_is_an_error_that_names_it(self):
+        cases = [
             ({"domain": "b"}, "results[1]: score: expected a number in [0, 1], found None"),
             ({"score": "0.5", "domain": "b"}, "results[1]: score: expected a number in [0, 1], found '0.5'"),
             ({"score": True, "domain": "b"}, "results[1]: score: expected a number in [0, 1], found True"),
@@ -160,11 +159,10 @@ class TestAdaptability:
             ({"score": 0.5, "domain": ""}, "results[1]: expected the name of a domain, found ''"),
             ({"score": 0.5, "domain": 3}, "results[1]: expected the name of a domain, found 3"),
             (0.5, 'results[1]: expected {"score": ..., "domain": ...}, found 0.5'),
-        ],
-    )
-    def test_a_row_that_is_none_is_an_error_that_names_it(self, row, message):
-        found = of(Adaptability(), fields(results=[{"score": 1, "domain": "a"}, row]))
-        assert (found.status, found.reason) == ("failed", f"ValueError: {message}")
+        ]
+        for row, message in cases:
+            found = of(Adaptability(), fields(results=[{"score": 1, "domain": "a"}, row]))
+            assert (found.status, found.reason) == ("failed", f"ValueError: {message}")
 
     def test_results_are_a_list(self):
         with pytest.raises(
@@ -317,14 +315,14 @@ class TestPortability:
         assert portability(None, 0.5) == Score.skipped("portability", "no original_score")
         assert Portability().score(fields()).reason == "no original_score and no transferred_score"
 
-    @pytest.mark.parametrize("name", ["original_score", "transferred_score"])
-    @pytest.mark.parametrize("wrong", [-0.5, nan, inf, False, "0.5"])
-    def test_a_field_that_is_no_such_number_is_an_error_that_names_it(self, name, wrong):
-        found = of(Portability(), fields(**{"original_score": 1, "transferred_score": 1, name: wrong}))
-        assert (found.status, found.reason) == (
-            "failed",
-            f"ValueError: {name}: expected a number, 0 or more, found {wrong!r}",
-        )
+    def test_a_field_that_is_no_such_number_is_an_error_that_names_it(self):
+        for name in ["original_score", "transferred_score"]:
+            for wrong in [-0.5, nan, inf, False, "0.5"]:
+                found = of(Portability(), fields(**{"original_score": 1, "transferred_score": 1, name: wrong}))
+                assert (found.status, found.reason) == (
+                    "failed",
+                    f"ValueError: {name}: expected a number, 0 or more, found {wrong!r}",
+                )
 
     def test_two_runs_are_compared_over_the_samples_scored_in_both(self):
         own, other = rows(a=1.0, b=0.5, c=1.0, d=None, only=1.0), rows(b=0.25, a=0.5, d=1.0, c=None, new=0.0)

@@ -21,9 +21,8 @@ def judged(value, **known) -> Label:
     return Label("quality", value, source="judge", **known)
 
 
-@pytest.mark.parametrize(
-    ("value", "scale", "expected"),
-    [
+def test_a_label_is_a_score_and_what_is_not_in_0_to_1_needs_a_scale():
+    cases = [
         (True, {}, 1.0),
         (0.25, {}, 0.25),
         ("Fail", {}, 0.0),
@@ -34,18 +33,17 @@ def judged(value, **known) -> Label:
         ("unsure", {"unsure": "abstained"}, "abstained"),
         (4, {}, "failed"),
         ("good", {}, "failed"),
-    ],
-)
-def test_a_label_is_a_score_and_what_is_not_in_0_to_1_needs_a_scale(value, scale, expected):
-    score = Imported("quality", scale=scale).score(sample(judged(value, reason="So.")))
-    assert (score.status if score.value is None else score.value) == expected
-    assert score.scorer == "quality"
-    if expected == "failed":
-        assert score.reason.startswith(
-            f"the recorded label {value!r} has no value in [0, 1]: give it one, such as scale="
-        )
-    else:
-        assert score.reason == "So."
+    ]
+    for value, scale, expected in cases:
+        score = Imported("quality", scale=scale).score(sample(judged(value, reason="So.")))
+        assert (score.status if score.value is None else score.value) == expected
+        assert score.scorer == "quality"
+        if expected == "failed":
+            assert score.reason.startswith(
+                f"the recorded label {value!r} has no value in [0, 1]: give it one, such as scale="
+            )
+        else:
+            assert score.reason == "So."
 
 
 def test_the_verdict_of_an_imported_judge_costs_nothing_and_names_its_model():

@@ -97,16 +97,16 @@ def test_one_request_asks_about_all_of_them_and_then_about_each(name):
     assert {key: value for key, value in found.details.items() if key != "by_agent"} == plain.details
 
 
-@pytest.mark.parametrize("name", SCORERS)
-@pytest.mark.parametrize(("trace", "options"), [(ONE, {}), (NESTED, {}), (ONE, {"scope": "tree"})])
-def test_of_one_agent_the_request_and_the_details_are_as_without_the_option(name, trace, options):
-    (one, [asked]), (other, [plain]) = (
-        tried(name, [ANSWERS[name]], trace, by_agent=by_agent, **options) for by_agent in (True, False)
-    )
-    assert asked.messages == plain.messages
-    assert (asked.schema, asked.prompt, asked.schema_name) == (plain.schema, plain.prompt, plain.schema_name)
-    assert one.details == other.details
-    assert "by_agent" not in one.details
+def test_of_one_agent_the_request_and_the_details_are_as_without_the_option():
+    for name in SCORERS:
+        for trace, options in [(ONE, {}), (NESTED, {}), (ONE, {"scope": "tree"})]:
+            (one, [asked]), (other, [plain]) = (
+                tried(name, [ANSWERS[name]], trace, by_agent=by_agent, **options) for by_agent in (True, False)
+            )
+            assert asked.messages == plain.messages
+            assert (asked.schema, asked.prompt, asked.schema_name) == (plain.schema, plain.prompt, plain.schema_name)
+            assert one.details == other.details
+            assert "by_agent" not in one.details
 
 
 def test_sub_agents_are_named_by_paths_and_no_name_adds_an_agent():

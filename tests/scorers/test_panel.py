@@ -108,9 +108,8 @@ def test_warnings_of_the_members_are_those_of_the_panel_each_once(rule):
     assert panel.score(SAMPLE).warnings == ("odd", "short")
 
 
-@pytest.mark.parametrize(
-    ("votes", "expected"),
-    [
+def test_the_unanimous_verdict_is_what_all_members_say():
+    cases = [
         ([0.5, 0.5, 0.5], 0.5),
         ([1.0, 1.0, 0.0], "abstained"),
         ([1.0, 1.0, "abstained"], "abstained"),
@@ -118,10 +117,9 @@ def test_warnings_of_the_members_are_those_of_the_panel_each_once(rule):
         (["skipped", "skipped"], "skipped"),
         (["abstained", "abstained"], "abstained"),
         ([0.0, "failed"], "failed"),
-    ],
-)
-def test_the_unanimous_verdict_is_what_all_members_say(votes, expected):
-    assert said(verdict(*votes, rule="unanimous")) == expected
+    ]
+    for votes, expected in cases:
+        assert said(verdict(*votes, rule="unanimous")) == expected
 
 
 @pytest.mark.parametrize(
@@ -140,9 +138,8 @@ def test_mean_and_median_are_those_of_the_values_where_most_votes_are_values(vot
     assert said(verdict(*votes, rule="median")) == pytest.approx(middle)
 
 
-@pytest.mark.parametrize(
-    ("votes", "options", "mean"),
-    [
+def test_a_mean_weighs_the_members_that_gave_a_value():
+    cases = [
         ([1.0, 0.0], {}, 0.7),
         ([0.0, 1.0], {}, 0.3),
         ([1.0, 1.0], {}, 1),
@@ -150,13 +147,12 @@ def test_mean_and_median_are_those_of_the_values_where_most_votes_are_values(vot
         ([1.0, 0.0, "abstained"], {"weights": [1, 3, 96]}, 0.25),  # the weights of those that gave a value
         ([1.0, "failed", 0.0], {"weights": [1, 96, 3], "quorum": 2}, 0.25),
         ([1.0, "abstained"], {}, "abstained"),
-    ],
-)
-def test_a_mean_weighs_the_members_that_gave_a_value(votes, options, mean):
-    found = verdict(*votes, rule="mean", **{"weights": [0.7, 0.3], **options})
-    assert said(found) == pytest.approx(mean)
-    if found.value is not None:
-        assert found.reason.startswith("weighted mean of the values: ")
+    ]
+    for votes, options, mean in cases:
+        found = verdict(*votes, rule="mean", **{"weights": [0.7, 0.3], **options})
+        assert said(found) == pytest.approx(mean)
+        if found.value is not None:
+            assert found.reason.startswith("weighted mean of the values: ")
 
 
 @given(st.lists(st.sampled_from(VOTES[:-1]), min_size=2, max_size=6), st.randoms(use_true_random=False))
@@ -187,9 +183,8 @@ def test_every_vote_stays_in_the_details():
     assert found.details["unasked"] == []
 
 
-@pytest.mark.parametrize(
-    ("votes", "options", "confidence"),
-    [
+def test_its_confidence_is_the_share_of_the_votes_for_the_verdict():
+    cases = [
         ([1.0, 0.0, 1.0], {}, 2 / 3),
         ([1.0, 1.0, "abstained"], {}, 2 / 3),
         ([1.0, 1.0, 0.0], {"escalate": True}, 1),  # of the votes that were cast
@@ -198,10 +193,9 @@ def test_every_vote_stays_in_the_details():
         ([1.0, 1.0], {"rule": "unanimous"}, 1),
         ([1.0, 1.0], {"rule": "mean"}, None),
         (["skipped", "skipped"], {}, None),
-    ],
-)
-def test_its_confidence_is_the_share_of_the_votes_for_the_verdict(votes, options, confidence):
-    assert verdict(*votes, **options).confidence == confidence
+    ]
+    for votes, options, confidence in cases:
+        assert verdict(*votes, **options).confidence == confidence
 
 
 def test_the_draws_of_a_member_stay_with_its_vote():
@@ -232,9 +226,8 @@ def test_a_member_that_fails_fails_the_panel_and_its_vote_and_its_cost_are_kept(
     assert asked_by(found) == ["judge/m0", "judge/m1", "judge/m2"]
 
 
-@pytest.mark.parametrize(
-    ("votes", "quorum", "expected"),
-    [
+def test_with_a_quorum_those_that_fail_are_left_out_as_long_as_enough_decide():
+    cases = [
         ([1.0, 1.0, "failed"], 2, 1.0),
         ([1.0, 0.0, "failed"], 2, "abstained"),
         ([1.0, "failed", "failed"], 2, "failed"),
@@ -245,10 +238,9 @@ def test_a_member_that_fails_fails_the_panel_and_its_vote_and_its_cost_are_kept(
         (["skipped", "skipped", "failed"], 2, "skipped"),
         ([1.0, "abstained", "failed"], 1, "abstained"),  # one of two votes is no majority
         ([1.0, "abstained", "failed"], 2, "failed"),
-    ],
-)
-def test_with_a_quorum_those_that_fail_are_left_out_as_long_as_enough_decide(votes, quorum, expected):
-    assert said(verdict(*votes, quorum=quorum)) == expected
+    ]
+    for votes, quorum, expected in cases:
+        assert said(verdict(*votes, quorum=quorum)) == expected
 
 
 def test_of_the_members_that_did_not_fail_all_must_agree_to_be_unanimous():
@@ -318,9 +310,8 @@ def test_members_are_asked_at_once():
     assert asyncio.run(asyncio.wait_for(panel.ascore(SAMPLE), 5)).value == 1
 
 
-@pytest.mark.parametrize(
-    ("votes", "rule", "asked", "expected"),
-    [
+def test_who_escalates_asks_the_next_only_while_the_verdict_is_open():
+    cases = [
         ([1.0, 1.0, 0.0], "majority", 2, 1.0),
         ([1.0, 0.0, 1.0], "majority", 3, 1.0),
         ([1.0, "abstained", 1.0], "majority", 3, 1.0),
@@ -332,14 +323,13 @@ def test_members_are_asked_at_once():
         ([1.0, 1.0, 1.0], "unanimous", 3, 1.0),
         (["failed", 1.0, 1.0], "majority", 2, "failed"),
         ([0.0, 1.0], "majority", 2, "abstained"),
-    ],
-)
-def test_who_escalates_asks_the_next_only_while_the_verdict_is_open(votes, rule, asked, expected):
-    found = verdict(*votes, rule=rule, escalate=True)
-    assert (said(found), len(found.calls)) == (expected, asked)
-    names = [f"m{index}" for index in range(len(votes))]
-    assert [*found.details["votes"]] == names[:asked]
-    assert found.details["unasked"] == names[asked:]
+    ]
+    for votes, rule, asked, expected in cases:
+        found = verdict(*votes, rule=rule, escalate=True)
+        assert (said(found), len(found.calls)) == (expected, asked)
+        names = [f"m{index}" for index in range(len(votes))]
+        assert [*found.details["votes"]] == names[:asked]
+        assert found.details["unasked"] == names[asked:]
 
 
 def test_who_escalates_asks_in_the_place_of_a_member_that_failed_where_a_quorum_allows_it():

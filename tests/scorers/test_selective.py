@@ -119,9 +119,8 @@ def judged(**settings) -> PromptScorer:
     return PromptScorer("tone", Judge("openai/a", **settings))
 
 
-@pytest.mark.parametrize(
-    "scorer",
-    [
+def test_a_scorer_that_never_says_how_sure_it_is_is_refused_before_anybody_is_asked():
+    cases = [
         judged(),
         judged(params={"logprobs": True}, store_text=False),  # from the cache, its tokens are not known
         AgentGoalAccuracyWithoutReference(Judge("openai/a", params={"logprobs": True})),
@@ -129,14 +128,12 @@ def judged(**settings) -> PromptScorer:
         Repeat(judged(), repeats=3, aggregation="mean"),
         Panel([judged(), judged(params={"seed": 1})], rule="median"),
         Selective(Repeat(judged(), repeats=3), 0.8, judged()),
-    ],
-    ids=lambda scorer: f"{type(scorer).__name__} {scorer.name}",
-)
-def test_a_scorer_that_never_says_how_sure_it_is_is_refused_before_anybody_is_asked(scorer):
-    with pytest.raises(ConfigError, match=f"{scorer.name} reports no confidence"):
-        Selective(scorer, 0.8)
-    assert Selective(Repeat(scorer, repeats=3), 0.8).name == f"{scorer.name}_x3"
-    assert Selective(judged(params={"logprobs": True}), 0.8, scorer).name == "tone"
+    ]
+    for scorer in cases:
+        with pytest.raises(ConfigError, match=f"{scorer.name} reports no confidence"):
+            Selective(scorer, 0.8)
+        assert Selective(Repeat(scorer, repeats=3), 0.8).name == f"{scorer.name}_x3"
+        assert Selective(judged(params={"logprobs": True}), 0.8, scorer).name == "tone"
 
 
 def test_a_cascade_goes_on_until_somebody_is_sure():

@@ -213,28 +213,28 @@ UNUSABLE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("bad", "problem"), UNUSABLE.values(), ids=UNUSABLE)
-def test_a_reply_that_cannot_be_used_is_shown_to_the_judge_once(bad, problem):
-    judge = ScriptedJudge([bad, counted(1, 1, 0, 0)])
-    found = tried(judge, "precision")
-    assert found.value == 0.5
-    assert [call.error for call in found.calls] == ["ReplyError", None]
-    first, second = judge.requests
-    assert second.messages[: len(first.messages)] == first.messages
-    shown, complaint = second.messages[len(first.messages) :]
-    assert shown == ("assistant", bad if isinstance(bad, str) else json.dumps(bad))
-    assert complaint.role == "user"
-    assert problem in complaint.content
+def test_a_reply_that_cannot_be_used_is_shown_to_the_judge_once():
+    for bad, problem in UNUSABLE.values():
+        judge = ScriptedJudge([bad, counted(1, 1, 0, 0)])
+        found = tried(judge, "precision")
+        assert found.value == 0.5
+        assert [call.error for call in found.calls] == ["ReplyError", None]
+        first, second = judge.requests
+        assert second.messages[: len(first.messages)] == first.messages
+        shown, complaint = second.messages[len(first.messages) :]
+        assert shown == ("assistant", bad if isinstance(bad, str) else json.dumps(bad))
+        assert complaint.role == "user"
+        assert problem in complaint.content
 
 
-@pytest.mark.parametrize(("bad", "problem"), UNUSABLE.values(), ids=UNUSABLE)
-def test_a_reply_that_cannot_be_used_twice_is_a_failed_score(bad, problem):
-    judge = ScriptedJudge([bad, bad, counted(1, 0, 0, 0)])
-    found = tried(judge)
-    assert (found.status, found.value) == ("failed", None)
-    assert found.reason.startswith(f"ReplyError: {problem}")
-    assert [call.error for call in found.calls] == ["ReplyError", "ReplyError"]
-    assert len(judge.requests) == 2
+def test_a_reply_that_cannot_be_used_twice_is_a_failed_score():
+    for bad, problem in UNUSABLE.values():
+        judge = ScriptedJudge([bad, bad, counted(1, 0, 0, 0)])
+        found = tried(judge)
+        assert (found.status, found.value) == ("failed", None)
+        assert found.reason.startswith(f"ReplyError: {problem}")
+        assert [call.error for call in found.calls] == ["ReplyError", "ReplyError"]
+        assert len(judge.requests) == 2
 
 
 def test_a_judge_that_cannot_answer_is_a_failed_score_that_keeps_its_call():

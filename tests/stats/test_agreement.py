@@ -142,9 +142,8 @@ def test_alpha_is_undefined_without_pairs_and_without_difference():
             assert krippendorff_alpha(ratings, metric=metric) is None
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "values", "told"),
-    [
+def test_answers_that_cannot_be_compared_are_refused():
+    cases = [
         ([1, 2], [1], None, "two lists of one length"),
         ([[1, 2]], [[1, 2]], None, "two lists of one length"),
         ([1, NONE], [1, 2], None, "finite numbers or strings from both"),
@@ -152,12 +151,11 @@ def test_alpha_is_undefined_without_pairs_and_without_difference():
         ([1, 2], ["1", "2"], None, "finite numbers or strings from both"),
         ([1, 2], [1, 3], [1, 2], r"expected answers among \[1, 2\], found 3"),
         ([1, 2], [1, 2], ["a", "b"], "expected answers among"),
-    ],
-)
-def test_answers_that_cannot_be_compared_are_refused(a, b, values, told):
-    for measure in (cohen_kappa, gwet_ac1):
-        with pytest.raises(ValueError, match=told):
-            measure(a, b, values=values)
+    ]
+    for a, b, values, told in cases:
+        for measure in (cohen_kappa, gwet_ac1):
+            with pytest.raises(ValueError, match=told):
+                measure(a, b, values=values)
 
 
 def test_ratings_that_are_no_table_and_measures_that_are_not_known_are_refused():

@@ -9,9 +9,8 @@ from judgekit.stats.calibration import expected_calibration_error
 VERDICTS = st.lists(st.tuples(st.integers(0, 10).map(lambda tenth: tenth / 10), st.booleans()), min_size=1)
 
 
-@pytest.mark.parametrize(
-    ("confidence", "correct", "bins", "error"),
-    [
+def test_the_error_is_the_distance_of_confidence_and_accuracy_over_bins_of_equal_width():
+    cases = [
         ([1, 1, 1, 1], [1, 1, 1, 0], 10, 0.25),
         ([0.6, 0.6, 0.6, 0.6, 0.6], [1, 1, 1, 0, 0], 10, 0),
         ([0.95, 0.55], [0, 1], 10, (0.95 + 0.45) / 2),
@@ -20,13 +19,10 @@ VERDICTS = st.lists(st.tuples(st.integers(0, 10).map(lambda tenth: tenth / 10), 
         ([0, 0.05], [1, 0], 10, 0.475),  # the first holds its 0
         ([0.9, 0.9], [0.5, 1], 10, 0.15),  # half of the people agree
         ([], [], 10, None),
-    ],
-)
-def test_the_error_is_the_distance_of_confidence_and_accuracy_over_bins_of_equal_width(
-    confidence, correct, bins, error
-):
-    found = expected_calibration_error(confidence, correct, bins=bins)
-    assert found == (error if error is None else pytest.approx(error))
+    ]
+    for confidence, correct, bins, error in cases:
+        found = expected_calibration_error(confidence, correct, bins=bins)
+        assert found == (error if error is None else pytest.approx(error))
 
 
 def test_few_samples_of_a_calibrated_judge_show_an_error_that_is_chance():

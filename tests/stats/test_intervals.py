@@ -70,9 +70,8 @@ def test_clustered_is_that_of_statsmodels(count, more, seed, scale, shift):
     assert moved[:2] == pytest.approx((scale * found.low + shift, scale * found.high + shift))
 
 
-@pytest.mark.parametrize(
-    ("values", "groups", "method"),
-    [
+def test_the_interval_of_a_mean_says_how_it_was_found():
+    cases = [
         ([0, 1, 1], None, "Wilson"),
         ([True, True], ["a", "b"], "Wilson"),
         ([1], None, "Wilson"),
@@ -80,10 +79,9 @@ def test_clustered_is_that_of_statsmodels(count, more, seed, scale, shift):
         ([0.5, 0.5], None, "modified Wilson"),
         ([0, 1, 1], list("aab"), "modified Wilson, 2 groups"),
         ([1, 1, 1], list("aab"), "modified Wilson, 2 groups"),
-    ],
-)
-def test_the_interval_of_a_mean_says_how_it_was_found(values, groups, method):
-    assert mean_interval(values, groups).method == method
+    ]
+    for values, groups, method in cases:
+        assert mean_interval(values, groups).method == method
 
 
 @pytest.mark.parametrize(("values", "groups"), [([], None), ([], []), ([0.5], None), ([0, 1], "aa"), ([1, 1], "aa")])

@@ -178,9 +178,8 @@ def test_so_many_labels_as_it_is_said_to_take_show_it_if_the_rest_are_like_those
         assert (found.value is not None) == is_shown
 
 
-@pytest.mark.parametrize(
-    ("confidence", "wrong", "everyone", "alpha", "delta", "told"),
-    [
+def test_what_can_be_no_guarantee_is_refused():
+    cases = [
         ([1], [1.5], [1], 0.1, 0.1, "errors from 0 to 1"),
         ([1], [float("nan")], [1], 0.1, 0.1, "errors from 0 to 1"),
         ([1], [0], [1, float("nan")], 0.1, 0.1, "finite confidences"),
@@ -188,8 +187,7 @@ def test_so_many_labels_as_it_is_said_to_take_show_it_if_the_rest_are_like_those
         ([1, 1], [0], [1], 0.1, 0.1, "two lists of one length"),
         ([1], [0], [1], 0, 0.1, "alpha above 0 and below 1, found 0"),
         ([1], [0], [1], 0.1, 1, "delta above 0 and below 1, found 1"),
-    ],
-)
-def test_what_can_be_no_guarantee_is_refused(confidence, wrong, everyone, alpha, delta, told):
-    with pytest.raises(ValueError, match=told):
-        min_confidence_threshold(confidence, wrong, everyone, alpha=alpha, delta=delta)
+    ]
+    for confidence, wrong, everyone, alpha, delta, told in cases:
+        with pytest.raises(ValueError, match=told):
+            min_confidence_threshold(confidence, wrong, everyone, alpha=alpha, delta=delta)

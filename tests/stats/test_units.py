@@ -32,9 +32,8 @@ def test_groups_of_one_value_are_no_groups(groups):
     assert (len(units), units.codes) == (5, None)
 
 
-@pytest.mark.parametrize(
-    ("values", "groups", "error"),
-    [
+def test_the_standard_error_is_that_of_independent_units():
+    cases = [
         ([0, 1, 1], None, np.sqrt(1 / 3 / 3)),  # s**2 is 1/3
         ([0, 1, 1], ["a", "b", "b"], np.sqrt(2 * 2 * (2 / 3) ** 2) / 3),  # the sums of deviations are -2/3 and 2/3
         ([0.1] * 3, None, 0),  # the mean of which is not 0.1
@@ -44,10 +43,9 @@ def test_groups_of_one_value_are_no_groups(groups):
         ([1], None, None),
         ([0, 1], ["a", "a"], None),
         ([], None, None),
-    ],
-)
-def test_the_standard_error_is_that_of_independent_units(values, groups, error):
-    assert Units.of(values, groups).standard_error() == (error if not error else pytest.approx(error))
+    ]
+    for values, groups, error in cases:
+        assert Units.of(values, groups).standard_error() == (error if not error else pytest.approx(error))
 
 
 @pytest.mark.parametrize(

@@ -48,9 +48,8 @@ def test_only_what_the_agent_does_is_counted():
     assert found.tool_error_rate == 1 / 2
 
 
-@pytest.mark.parametrize(
-    ("calls", "repeats"),
-    [
+def test_a_call_repeats_one_of_the_same_name_and_equal_arguments():
+    cases = [
         ([ToolCall("a"), ToolCall("b")], 0),
         ([ToolCall("a"), ToolCall("a"), ToolCall("a")], 2),
         ([ToolCall("a", {"x": 1, "y": 2}), ToolCall("a", {"y": 2.0, "x": 1})], 1),
@@ -58,12 +57,11 @@ def test_only_what_the_agent_does_is_counted():
         ([ToolCall("a", {"x": [1, {"y": None}]}), ToolCall("b"), ToolCall("a", {"x": [1, {"y": None}]})], 1),
         ([ToolCall("a", '{"x": 5'), ToolCall("a", '{"x": 5')], 1),
         ([ToolCall("a", '{"x": 5'), ToolCall("a", '{"x": 6'), ToolCall("a")], 0),
-    ],
-)
-def test_a_call_repeats_one_of_the_same_name_and_equal_arguments(calls, repeats):
-    assert repeated_calls(Trace(messages=[AIMessage(tool_calls=[call]) for call in calls])) == repeats
-    assert repeated_calls(Trace(messages=[AIMessage(tool_calls=calls)])) == repeats
-    assert len({canonical_call(call) for call in calls}) == len(calls) - repeats
+    ]
+    for calls, repeats in cases:
+        assert repeated_calls(Trace(messages=[AIMessage(tool_calls=[call]) for call in calls])) == repeats
+        assert repeated_calls(Trace(messages=[AIMessage(tool_calls=calls)])) == repeats
+        assert len({canonical_call(call) for call in calls}) == len(calls) - repeats
 
 
 def test_calls_of_the_user_repeat_nothing():

@@ -49,9 +49,8 @@ def nested(levels: int) -> str:
     return '{"a": ' + "[" * levels + "]" * levels + "}"
 
 
-@pytest.mark.parametrize(
-    ("by_position", "by_keyword"),
-    [
+def test_constructors_take_values_by_position_as_by_keyword():
+    cases = [
         (ToolCall("f", {"a": 1}), ToolCall(name="f", args={"a": 1})),
         (ToolCall("f"), ToolCall(name="f", args={})),
         (TextPart("x"), TextPart(text="x")),
@@ -62,11 +61,10 @@ def nested(levels: int) -> str:
         (HumanMessage("x"), HumanMessage(content="x")),
         (AIMessage("x", tool_calls=[ToolCall("f")]), AIMessage(tool_calls=[ToolCall("f")], content="x")),
         (ToolMessage("x", name="f"), ToolMessage(name="f", content="x")),
-    ],
-)
-def test_constructors_take_values_by_position_as_by_keyword(by_position, by_keyword):
-    assert by_position == by_keyword
-    assert type(by_position).model_validate(by_position.model_dump()) == by_keyword
+    ]
+    for by_position, by_keyword in cases:
+        assert by_position == by_keyword
+        assert type(by_position).model_validate(by_position.model_dump()) == by_keyword
 
 
 @pytest.mark.parametrize(
@@ -98,12 +96,12 @@ RECORDS = [
 ]
 
 
-@pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
-def test_records_are_frozen_and_refuse_fields_they_do_not_know(record):
-    with pytest.raises(ValidationError, match="frozen"):
-        record.extra = {}
-    with pytest.raises(ValidationError, match=r"(?s)contnt.*Extra inputs are not permitted"):
-        type(record).model_validate({**record.model_dump(), "contnt": "x"})
+def test_records_are_frozen_and_refuse_fields_they_do_not_know():
+    for record in RECORDS:
+        with pytest.raises(ValidationError, match="frozen"):
+            record.extra = {}
+        with pytest.raises(ValidationError, match=r"(?s)contnt.*Extra inputs are not permitted"):
+            type(record).model_validate({**record.model_dump(), "contnt": "x"})
 
 
 def test_lists_become_tuples():
@@ -286,14 +284,14 @@ def test_numbers_that_are_not_finite_are_no_arguments(found):
     assert call.args_error.startswith("not valid JSON: it contains ")
 
 
-@pytest.mark.parametrize("depth", [180, 181, 255, 256, 600])
-def test_recorded_arguments_may_be_nested_as_deeply_as_validated_ones(depth):
-    arguments = {"a": 1}
-    for _ in range(depth - 1):
-        arguments = {"a": arguments}
-    call = ToolCall.recorded("f", arguments)
-    assert call == ToolCall("f", arguments)
-    assert (call.args_error is None) == (depth <= 180)
+def test_recorded_arguments_may_be_nested_as_deeply_as_validated_ones():
+    for depth in [180, 181, 255, 256, 600]:
+        arguments = {"a": 1}
+        for _ in range(depth - 1):
+            arguments = {"a": arguments}
+        call = ToolCall.recorded("f", arguments)
+        assert call == ToolCall("f", arguments)
+        assert (call.args_error is None) == (depth <= 180)
 
 
 @given(st.integers(0, 9), ANY_TEXT.filter(is_unicode))

@@ -35,10 +35,11 @@ def test_a_path_is_read_and_written(text, root, steps, written):
     assert ValuePath.parse(written) == path
 
 
-@pytest.mark.parametrize("text", ["", "1", ".a", "a.", "a b", "a[b]", "a[-1]", "a[0", "a..b", "a|b", "a()"])
-def test_what_is_no_path_is_refused(text):
-    with pytest.raises(ValueError, match="expected"):
-        ValuePath.parse(text)
+def test_what_is_no_path_is_refused():
+    cases = ["", "1", ".a", "a.", "a b", "a[b]", "a[-1]", "a[0", "a..b", "a|b", "a()"]
+    for text in cases:
+        with pytest.raises(ValueError, match="expected"):
+            ValuePath.parse(text)
 
 
 def test_a_path_leads_to_a_value():

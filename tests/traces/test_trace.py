@@ -47,11 +47,11 @@ def test_lists_become_tuples():
     assert (trace.messages, trace.labels, trace.children) == ((HumanMessage("x"),), (Label("a", 1),), (Trace(),))
 
 
-@pytest.mark.parametrize("value", [True, False, 0, 1, 1.0, 0.5, "1", "yes"], ids=repr)
-def test_the_value_of_a_label_keeps_its_type(value):
-    label = Label.model_validate_json(Label("a", value).model_dump_json())
-    assert label.value == value
-    assert type(label.value) is type(value)
+def test_the_value_of_a_label_keeps_its_type():
+    for value in [True, False, 0, 1, 1.0, 0.5, "1", "yes"]:
+        label = Label.model_validate_json(Label("a", value).model_dump_json())
+        assert label.value == value
+        assert type(label.value) is type(value)
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])

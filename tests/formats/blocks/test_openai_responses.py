@@ -483,9 +483,8 @@ def test_a_shell_failed_if_one_of_its_commands_did_or_took_too_long(outcomes, is
     assert result.is_error is is_error
 
 
-@pytest.mark.parametrize(
-    ("items", "are"),
-    [
+def test_items_are_told_from_messages_of_other_apis():
+    cases = [
         ([SAID], True),
         ([{"role": "user", "content": "Hi"}, {"type": "function_call_output", "output": "x"}], True),
         ([{"type": "message", "role": "user", "content": "Hi"}], True),
@@ -494,10 +493,9 @@ def test_a_shell_failed_if_one_of_its_commands_did_or_took_too_long(outcomes, is
         ([{"type": "function_call", "name": "f"}, 5], False),
         ([], False),
         ({"type": "function_call"}, False),
-    ],
-)
-def test_items_are_told_from_messages_of_other_apis(items, are):
-    assert is_items(items) is are
+    ]
+    for items, are in cases:
+        assert is_items(items) is are
 
 
 scalar = st.none() | st.booleans() | st.integers(-2, 2) | st.floats() | st.sampled_from(["", "x", "{", "completed"])

@@ -113,9 +113,8 @@ def test_what_is_no_message_is_refused_with_its_place(source: JsonValue, error: 
     assert error in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("messages", "expected"),
-    [
+def test_messages_are_told_from_those_of_others_by_their_parts() -> None:
+    cases = [
         ([message("user", TEXT)], True),
         ([message("assistant"), message("assistant", CALL)], True),
         ([message("tool", ANSWER)], True),
@@ -124,10 +123,9 @@ def test_what_is_no_message_is_refused_with_its_place(source: JsonValue, error: 
         ([{"parts": [TEXT]}, 5, None], False),
         ([{"role": "user", "content": [TEXT]}], False),
         ({"role": "user"}, False),
-    ],
-)
-def test_messages_are_told_from_those_of_others_by_their_parts(messages: JsonValue, *, expected: bool) -> None:
-    assert is_otel(messages) is expected
+    ]
+    for messages, expected in cases:
+        assert is_otel(messages) is expected
 
 
 def test_instructions_of_many_parts_are_one_message() -> None:

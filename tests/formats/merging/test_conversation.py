@@ -67,38 +67,36 @@ def said(messages: Sequence[Message]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("steps", "expected"),
-    {
-        "history that grows": (
-            [model(S, U, to=A), model(S, U, A, R, to=DONE), model(S, U, A, R, DONE, U2, to=DONE2)],
-            [S, U, A, R, DONE, U2, DONE2],
-        ),
-        "history that is cut": ([model(U, to=DONE), model(U, DONE, U2, to=DONE2), model(DONE2, OK, to=A)], [U, DONE, U2, DONE2, OK, A]),
-        "no history": ([model(S, U, to=DONE), model(S, U2, to=DONE2)], [S, U, DONE, U2, DONE2]),
-        "no history and instructions once": ([model(S, U, to=DONE), model(U2, to=DONE2)], [S, U, DONE, U2, DONE2]),
-        "the same call twice": ([model(U, to=DONE), model(U, to=DONE)], [U, DONE]),
-        "a call that failed": ([model(S, U), model(S, U, to=DONE)], [S, U, DONE]),
-        "no answer at all": ([model(S, U)], [S, U]),
-        "history divided in another way": (
-            [
-                model(U, to=AIMessage("Let me see", tool_calls=[CALL])),
-                model(U, AIMessage("Let me see"), A, R, to=DONE),
-            ],
-            [U, AIMessage("Let me see", tool_calls=[CALL]), R, DONE],
-        ),
-        "instructions in the middle": (
-            [model(U, to=DONE), model(U, DONE, S, U2, to=DONE2), model(U, DONE, S, U2, DONE2, OK, to=A)],
-            [U, DONE, S, U2, DONE2, OK, A],
-        ),
-        "repeats": ([model(OK, to=DONE), model(OK, DONE, OK, to=DONE), model(OK, DONE, OK, DONE, OK, to=A)], [OK, DONE, OK, DONE, OK, A]),
-    }.values(),
-)  # fmt: skip
-def test_calls_of_a_model_that_repeat_their_history_are_one_conversation(steps: list, expected: list[Message]) -> None:
-    made = trace(*steps)
-    assert said(made.messages) == said(expected)
-    assert made.children == ()
-    assert made.metadata == {}
+def test_calls_of_a_model_that_repeat_their_history_are_one_conversation() -> None:
+    cases = {
+            "history that grows": (
+                [model(S, U, to=A), model(S, U, A, R, to=DONE), model(S, U, A, R, DONE, U2, to=DONE2)],
+                [S, U, A, R, DONE, U2, DONE2],
+            ),
+            "history that is cut": ([model(U, to=DONE), model(U, DONE, U2, to=DONE2), model(DONE2, OK, to=A)], [U, DONE, U2, DONE2, OK, A]),
+            "no history": ([model(S, U, to=DONE), model(S, U2, to=DONE2)], [S, U, DONE, U2, DONE2]),
+            "no history and instructions once": ([model(S, U, to=DONE), model(U2, to=DONE2)], [S, U, DONE, U2, DONE2]),
+            "the same call twice": ([model(U, to=DONE), model(U, to=DONE)], [U, DONE]),
+            "a call that failed": ([model(S, U), model(S, U, to=DONE)], [S, U, DONE]),
+            "no answer at all": ([model(S, U)], [S, U]),
+            "history divided in another way": (
+                [
+                    model(U, to=AIMessage("Let me see", tool_calls=[CALL])),
+                    model(U, AIMessage("Let me see"), A, R, to=DONE),
+                ],
+                [U, AIMessage("Let me see", tool_calls=[CALL]), R, DONE],
+            ),
+            "instructions in the middle": (
+                [model(U, to=DONE), model(U, DONE, S, U2, to=DONE2), model(U, DONE, S, U2, DONE2, OK, to=A)],
+                [U, DONE, S, U2, DONE2, OK, A],
+            ),
+            "repeats": ([model(OK, to=DONE), model(OK, DONE, OK, to=DONE), model(OK, DONE, OK, DONE, OK, to=A)], [OK, DONE, OK, DONE, OK, A]),
+        }.values()  # fmt: skip
+    for steps, expected in cases:
+        made = trace(*steps)
+        assert said(made.messages) == said(expected)
+        assert made.children == ()
+        assert made.metadata == {}
 
 
 def test_what_goes_another_way_is_a_child_and_the_longest_is_the_trace() -> None:
@@ -353,9 +351,8 @@ B, D3 = AIMessage(tool_calls=[ToolCall("g", id="c2")]), AIMessage("It rains")
 ASKED, ANSWERED = ["u:Weather?", "a:f", "t:12C"], ["u:Weather?", "a:f", "t:12C", "a:12C"]
 
 
-@pytest.mark.parametrize(
-    ("steps", "expected"),
-    {
+def test_calls_that_record_only_what_was_asked_are_one_conversation() -> None:
+    cases = {
         "the question": ([model(U, to=A, **WITHIN), RAN, model(U, to=DONE, **WITHIN)], ANSWERED),
         "instructions and the question": (
             [model(S, U, to=A, **WITHIN), RAN, model(S, U, to=DONE, **WITHIN)],
@@ -392,14 +389,13 @@ ASKED, ANSWERED = ["u:Weather?", "a:f", "t:12C"], ["u:Weather?", "a:f", "t:12C",
             ],
             [*ANSWERED, "u:And tomorrow?", "a:g", "t:rain", "a:It rains"],
         ),
-    }.values(),
-)
-def test_calls_that_record_only_what_was_asked_are_one_conversation(steps: list, expected: list[str]) -> None:
-    warnings: list[TraceWarning] = []
-    made = trace(*(dict(step) for step in (AGENT, *steps)), warnings=warnings)
-    assert said(made.messages) == expected
-    assert made.children == ()
-    assert warnings == []
+    }.values()
+    for steps, expected in cases:
+        warnings: list[TraceWarning] = []
+        made = trace(*(dict(step) for step in (AGENT, *steps)), warnings=warnings)
+        assert said(made.messages) == expected
+        assert made.children == ()
+        assert warnings == []
 
 
 def test_of_later_turns_too_only_the_question_may_be_recorded() -> None:
@@ -417,9 +413,8 @@ AGAIN = "model calls that repeat an earlier question without its answer"
 TITLE = SystemMessage("Find a title")
 
 
-@pytest.mark.parametrize(
-    ("steps", "expected", "children", "told"),
-    {
+def test_calls_that_may_or_may_not_follow_one_another_are_told() -> None:
+    cases = {
         "no tool is known to have run": (
             [model(U, to=A, **WITHIN), model(U, to=DONE, **WITHIN)],
             ["u:Weather?", "a:f", "a:12C"],
@@ -492,16 +487,13 @@ TITLE = SystemMessage("Find a title")
             [["u:Weather?", "a:g", "t:rain"]],
             [],
         ),
-    }.values(),
-)
-def test_calls_that_may_or_may_not_follow_one_another_are_told(
-    steps: list, expected: list[str], children: list, told: list[str]
-) -> None:
-    warnings: list[TraceWarning] = []
-    made = trace(*(dict(step) for step in (AGENT, *steps)), warnings=warnings)
-    assert said(made.messages) == expected
-    assert [said(child.messages) for child in made.children] == children
-    assert [one.message.partition(";")[0] for one in warnings] == told
+    }.values()
+    for steps, expected, children, told in cases:
+        warnings: list[TraceWarning] = []
+        made = trace(*(dict(step) for step in (AGENT, *steps)), warnings=warnings)
+        assert said(made.messages) == expected
+        assert [said(child.messages) for child in made.children] == children
+        assert [one.message.partition(";")[0] for one in warnings] == told
 
 
 def test_runs_of_one_agent_at_the_same_time_are_kept_apart() -> None:

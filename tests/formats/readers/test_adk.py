@@ -194,9 +194,10 @@ def test_an_error_says_where_and_what_was_found(record, problem):
         READER.sample(record, 0)
 
 
-@pytest.mark.parametrize("other", [{"events": []}, {"events": [{"type": "x"}]}, [{"author": "Ann"}], [], {}, "x", None])
-def test_records_of_other_formats_are_not_recognized(other):
-    assert not READER.recognizes(other)
+def test_records_of_other_formats_are_not_recognized():
+    cases = [{"events": []}, {"events": [{"type": "x"}]}, [{"author": "Ann"}], [], {}, "x", None]
+    for other in cases:
+        assert not READER.recognizes(other)
 
 
 def test_nothing_is_forgotten_and_nothing_crashes(forgotten, crashes):

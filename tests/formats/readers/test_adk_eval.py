@@ -206,11 +206,10 @@ def test_an_error_says_where_and_what_was_found(document, problem):
         READER.sample(READER.records(document)[0], 0)
 
 
-@pytest.mark.parametrize(
-    "other", [{"query": "x", "reference": "y"}, {"conversation": []}, [{"data": []}], "x", [], {}, None]
-)
-def test_records_of_other_formats_are_not_recognized(other):
-    assert not READER.recognizes(other)
+def test_records_of_other_formats_are_not_recognized():
+    cases = [{"query": "x", "reference": "y"}, {"conversation": []}, [{"data": []}], "x", [], {}, None]
+    for other in cases:
+        assert not READER.recognizes(other)
 
 
 @pytest.mark.parametrize("document", [CASES, OLD, RESULTS], ids=["cases", "old", "results"])

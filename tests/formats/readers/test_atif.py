@@ -188,11 +188,10 @@ def test_trajectories_of_one_name_stay_apart():
     assert len(READER.records([parent, child, child])) == 3
 
 
-@pytest.mark.parametrize(
-    "document", [None, 5, {}, [], [[]], {"schema_version": 1}, {"a": {"steps": []}}, {"steps": [USER]}]
-)
-def test_nothing_else_is_recognized(document):
-    assert not READER.recognizes(document)
+def test_nothing_else_is_recognized():
+    cases = [None, 5, {}, [], [[]], {"schema_version": 1}, {"a": {"steps": []}}, {"steps": [USER]}]
+    for document in cases:
+        assert not READER.recognizes(document)
 
 
 @pytest.mark.parametrize(

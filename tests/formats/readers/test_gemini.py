@@ -419,9 +419,8 @@ def test_many_candidates_take_time_in_proportion_to_their_number():
     assert READER.sample(records[-1], 0).trace.response == "19999"
 
 
-@pytest.mark.parametrize(
-    ("record", "problem"),
-    [
+def test_an_error_says_where_and_what_was_found():
+    cases = [
         ([{**HI, "role": "martian"}], "contents[0].role: expected one of user, model"),
         ({"contents": user({"text": 5})}, "contents[0].parts[0].text: expected a string, found 5"),
         (
@@ -433,11 +432,10 @@ def test_many_candidates_take_time_in_proportion_to_their_number():
         ({"contents": [{"role": "system", "parts": [CODE]}]}, "contents[0].parts[0].executableCode: expected no call"),
         ({"contents": []}, "the record: contains no messages"),
         (5, "the record: expected an object"),
-    ],
-)
-def test_an_error_says_where_and_what_was_found(record, problem):
-    with pytest.raises(TraceError, match=re.escape(problem)):
-        READER.sample(record, 0)
+    ]
+    for record, problem in cases:
+        with pytest.raises(TraceError, match=re.escape(problem)):
+            READER.sample(record, 0)
 
 
 COUNTED = {"usageMetadata": {"promptTokenCount": 7, "totalTokenCount": 7}, "modelVersion": "m", "responseId": "r"}
@@ -489,9 +487,8 @@ def test_an_error_among_the_chunks_of_a_stream_is_told():
     ]
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
+def test_records_of_other_formats_are_not_recognized():
+    cases = [
         [{"role": "user", "content": "Hi"}],
         [{"role": "user", "parts": [{"type": "text", "text": "Hi"}]}],
         [{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]}],
@@ -502,10 +499,9 @@ def test_an_error_among_the_chunks_of_a_stream_is_told():
         [],
         {},
         None,
-    ],
-)
-def test_records_of_other_formats_are_not_recognized(other):
-    assert not READER.recognizes(other)
+    ]
+    for other in cases:
+        assert not READER.recognizes(other)
 
 
 @pytest.mark.parametrize(

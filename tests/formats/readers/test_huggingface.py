@@ -101,9 +101,8 @@ def test_calls_and_tools_of_a_completion_are_read():
     assert (odd.fields, [warning.path for warning in odd.trace.warnings]) == ({"tools": "search"}, ["tools"])
 
 
-@pytest.mark.parametrize(
-    ("row", "chosen", "rejected"),
-    [
+def test_the_chosen_conversation_is_the_trace_and_the_rejected_one_its_baseline():
+    cases = [
         ({"prompt": "hi", "chosen": "hello", "rejected": "no"}, ["hi", "hello"], ["hi", "no"]),
         ({"prompt": [HI], "chosen": [HELLO], "rejected": [NO]}, ["hi", "hello"], ["hi", "no"]),
         ({"prompt": "hi", "chosen": [HI, HELLO], "rejected": [HI, NO]}, ["hi", "hello"], ["hi", "no"]),
@@ -115,14 +114,13 @@ def test_calls_and_tools_of_a_completion_are_read():
             ["hi", "no"],
         ),
         ({"chosen": "hello", "rejected": ""}, ["hello"], [""]),
-    ],
-)
-def test_the_chosen_conversation_is_the_trace_and_the_rejected_one_its_baseline(row, chosen, rejected):
-    assert READER.recognizes(row)
-    sample = read(row)
-    assert (texts(sample.trace), texts(sample.baseline)) == (chosen, rejected)
-    assert verdicts(sample) == [("better", "unknown")]
-    assert all("prompt" not in (warning.path or "") for warning in sample.trace.warnings)
+    ]
+    for row, chosen, rejected in cases:
+        assert READER.recognizes(row)
+        sample = read(row)
+        assert (texts(sample.trace), texts(sample.baseline)) == (chosen, rejected)
+        assert verdicts(sample) == [("better", "unknown")]
+        assert all("prompt" not in (warning.path or "") for warning in sample.trace.warnings)
 
 
 def test_a_prompt_that_the_conversations_do_not_begin_with_is_told():

@@ -329,9 +329,8 @@ def test_the_first_of_several_epochs_says_so():
     assert READER.sample(record, 0).id == "5#1"
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
+def test_logs_members_of_archives_samples_and_messages_are_recognized():
+    cases = [
         LOG,
         [LOG],
         {"header": {"version": 2, "eval": {}, "plan": {}}, "sample": SAMPLE},
@@ -339,17 +338,17 @@ def test_the_first_of_several_epochs_says_so():
         [ASKED, REPLY],
         [ASKED, FAILED],
         {"messages": [ASKED, REPLY]},
-    ],
-)
-def test_logs_members_of_archives_samples_and_messages_are_recognized(document):
-    assert READER.recognizes(document)
-    [record] = READER.records(document)
-    assert READER.sample(record, 0).trace.messages
+    ]
+    for document in cases:
+        assert READER.recognizes(document)
+        [record] = READER.records(document)
+        assert READER.sample(record, 0).trace.messages
 
 
-@pytest.mark.parametrize("document", [None, 5, [], {}, {"messages": [ASKED]}, {"version": 2, "status": "ok"}, [[]]])
-def test_nothing_else_is(document):
-    assert not READER.recognizes(document)
+def test_nothing_else_is():
+    cases = [None, 5, [], {}, {"messages": [ASKED]}, {"version": 2, "status": "ok"}, [[]]]
+    for document in cases:
+        assert not READER.recognizes(document)
 
 
 @pytest.mark.parametrize(
@@ -393,24 +392,24 @@ RECORDED = {  # samples, messages, of the agent, calls, results, errors, scores
 }
 
 
-@pytest.mark.parametrize(("name", "counts"), RECORDED.items(), ids=RECORDED)
-def test_recorded_logs(shared_data, forgotten, name, counts):
-    log = json.loads((shared_data / "traces" / "inspect" / name).read_text())
-    assert READER.recognizes(log)
-    records = READER.records(log)
-    traces = [READER.sample(record, index).trace for index, record in enumerate(records)]
-    messages = [message for trace in traces for message in trace.messages]
-    results = [message for message in messages if message.role == "tool"]
-    assert counts == (
-        len(traces),
-        len(messages),
-        sum(message.role == "assistant" for message in messages),
-        sum(len(trace.tool_calls()) for trace in traces),
-        len(results),
-        sum(result.is_error is True for result in results),
-        sum(len(trace.labels) for trace in traces),
-    )
-    assert forgotten(READER, records[0], most=40) == []
+def test_recorded_logs(shared_data, forgotten):
+    for name, counts in RECORDED.items():
+        log = json.loads((shared_data / "traces" / "inspect" / name).read_text())
+        assert READER.recognizes(log)
+        records = READER.records(log)
+        traces = [READER.sample(record, index).trace for index, record in enumerate(records)]
+        messages = [message for trace in traces for message in trace.messages]
+        results = [message for message in messages if message.role == "tool"]
+        assert counts == (
+            len(traces),
+            len(messages),
+            sum(message.role == "assistant" for message in messages),
+            sum(len(trace.tool_calls()) for trace in traces),
+            len(results),
+            sum(result.is_error is True for result in results),
+            sum(len(trace.labels) for trace in traces),
+        )
+        assert forgotten(READER, records[0], most=40) == []
 
 
 def test_a_part_of_an_unknown_kind_is_kept_and_told():

@@ -42,9 +42,8 @@ def test_broken_arguments_of_a_call_are_kept():
     assert actual.call.args_raw == '{"a": '
 
 
-@pytest.mark.parametrize(
-    ("record", "problem"),
-    [
+def test_an_error_says_where_in_the_record_and_what_was_found():
+    cases = [
         ({"id": "a", "trace": {}, "refrence": "x"}, "refrence: Extra inputs are not permitted, found 'x'"),
         ({"id": 0, "trace": {}}, "id: Input should be a valid string, found 0"),
         ({"trace": {"messages": [{"role": "user", "contnt": "x"}]}}, "trace.messages[0].contnt: Extra inputs"),
@@ -62,12 +61,11 @@ def test_broken_arguments_of_a_call_are_kept():
         ),
         ("text", "expected an object, found 'text'"),
         ([1], "expected an object, found [1]"),
-    ],
-)
-def test_an_error_says_where_in_the_record_and_what_was_found(record, problem):
-    with pytest.raises(TraceError) as raised:
-        READER.sample(record, 0)
-    assert str(raised.value).startswith(problem)
+    ]
+    for record, problem in cases:
+        with pytest.raises(TraceError) as raised:
+            READER.sample(record, 0)
+        assert str(raised.value).startswith(problem)
 
 
 def test_many_problems_are_counted():

@@ -423,9 +423,8 @@ def test_examples_and_runs_in_one_file_keep_apart():
         READER.sample(records[2], 2)
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
+def test_nothing_else_is_recognized():
+    cases = [
         None,
         [],
         [5],
@@ -436,10 +435,9 @@ def test_examples_and_runs_in_one_file_keep_apart():
         {"inputs": {"question": "q"}, "outputs": {}, "messages": []},
         {"inputs": {"question": "q"}, "output": "a", "trace_id": "t"},
         {"inputs": {"question": "q"}, "outputs": ["a"]},
-    ],
-)
-def test_nothing_else_is_recognized(document):
-    assert not READER.recognizes(document)
+    ]
+    for document in cases:
+        assert not READER.recognizes(document)
 
 
 def test_a_value_that_stands_beside_both_question_and_answer_is_kept_twice():

@@ -325,9 +325,8 @@ def csv_of(rows, told=json.dumps):
 WHOLE = read(AGENT)
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    {
+def test_rows_of_search_traces_are_whole_traces(tmp_path):
+    cases = {
         "records": ("rows.json", json.dumps([row(AGENT)])),
         "lines": ("rows.jsonl", json.dumps(row(AGENT))),
         "table": ("rows.csv", csv_of([row(AGENT)], told=str)),
@@ -335,20 +334,22 @@ WHOLE = read(AGENT)
         "table of JSON": ("rows.csv", csv_of([row(AGENT, without=("trace",))])),
         "texts": ("rows.json", json.dumps([json.dumps(AGENT)])),
         "only the trace": ("rows.jsonl", json.dumps({"trace": json.dumps(AGENT)})),
-    }.values(),
-)
-def test_rows_of_search_traces_are_whole_traces(tmp_path, name, text):
-    path = tmp_path / name
-    path.write_text(text, encoding="utf-8")
-    (sample,) = judgekit.read(path, on_error="raise")
-    made, expected = sample.trace, WHOLE.trace
-    assert (sample.id, sample.group, sample.reference) == ("tr-1", "chat-7", "12")
-    assert (sample.fields, sample.reference_tool_calls) == (WHOLE.fields, WHOLE.reference_tool_calls)
-    assert told(made) == told(expected)
-    assert (made.labels, made.usage, made.cost_usd) == (expected.labels, expected.usage, expected.cost_usd)
-    assert (made.termination, made.started_at, made.metadata) == ("OK", expected.started_at, expected.metadata)
-    [judged] = made.warnings
-    assert judged.message == "model calls by evaluators, guardrails or rerankers, not part of the conversation, found 1"
+    }.values()
+    for name, text in cases:
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        (sample,) = judgekit.read(path, on_error="raise")
+        made, expected = sample.trace, WHOLE.trace
+        assert (sample.id, sample.group, sample.reference) == ("tr-1", "chat-7", "12")
+        assert (sample.fields, sample.reference_tool_calls) == (WHOLE.fields, WHOLE.reference_tool_calls)
+        assert told(made) == told(expected)
+        assert (made.labels, made.usage, made.cost_usd) == (expected.labels, expected.usage, expected.cost_usd)
+        assert (made.termination, made.started_at, made.metadata) == ("OK", expected.started_at, expected.metadata)
+        [judged] = made.warnings
+        assert (
+            judged.message
+            == "model calls by evaluators, guardrails or rerankers, not part of the conversation, found 1"
+        )
 
 
 def test_columns_of_ones_own_beside_those_of_search_traces_come_along(forgotten):
@@ -397,9 +398,8 @@ def test_any_payload_is_read_or_refused(payload):
         assert read(document).trace.messages
 
 
-@pytest.mark.parametrize(
-    ("name", "source_type", "source"),
-    [
+def test_feedback_is_of_whom_its_source_says_and_code_by_the_name_of_a_judge_is_one():
+    cases = [
         ("tone", "HUMAN", "human"),
         ("right", "LLM_JUDGE", "judge"),
         ("right", "AI_JUDGE", "judge"),
@@ -408,10 +408,9 @@ def test_any_payload_is_read_or_refused(payload):
         ("right", "SOURCE_TYPE_UNSPECIFIED", "unknown"),
         ("right", None, "unknown"),
         ("llm_verdict", None, "judge"),
-    ],
-)
-def test_feedback_is_of_whom_its_source_says_and_code_by_the_name_of_a_judge_is_one(name, source_type, source):
-    found = read(
-        {**AGENT, "info": {**AGENT["info"], "assessments": [assessment(name, source_type, feedback={"value": 1})]}}
-    )
-    assert [(label.name, label.source) for label in found.trace.labels] == [(name, source)]
+    ]
+    for name, source_type, source in cases:
+        found = read(
+            {**AGENT, "info": {**AGENT["info"], "assessments": [assessment(name, source_type, feedback={"value": 1})]}}
+        )
+        assert [(label.name, label.source) for label in found.trace.labels] == [(name, source)]

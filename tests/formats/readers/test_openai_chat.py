@@ -925,9 +925,8 @@ def test_nothing_of_a_recording_is_forgotten(recorded, forgotten):
         assert forgotten(READER, {"request": request, "response": response}, most=20) == []
 
 
-@pytest.mark.parametrize(
-    ("column", "value", "found"),
-    [
+def test_what_stands_beside_an_answered_conversation_is_named_in_a_warning():
+    cases = [
         ("output", "It was sent.", "messages or tool calls not read, found 1"),
         ("output_message", {"role": "assistant", "content": "x"}, "messages or tool calls not read, found "),
         ("ideal", "4", "the column 'ideal' is not read; to read it as reference: --column ideal=reference"),
@@ -945,12 +944,11 @@ def test_nothing_of_a_recording_is_forgotten(recorded, forgotten):
         ("scores", {"correct": 1}, "the column 'scores' is not read, although other evaluation systems use it"),
         ("history", [HI, {**HI, "content": "Before"}], "messages or tool calls not read, found 1"),
         ("metadata", {"calls": [{"tool_calls": [{"function": {"name": "f"}}]}]}, "messages or tool calls not read"),
-    ],
-)
-def test_what_stands_beside_an_answered_conversation_is_named_in_a_warning(column, value, found):
-    row = {"messages": [HI, {"role": "assistant", "content": "Hello"}], column: value}
-    [warning] = READER.sample(row, 0).trace.warnings
-    assert (warning.message[: len(found)], warning.path) == (found, column)
+    ]
+    for column, value, found in cases:
+        row = {"messages": [HI, {"role": "assistant", "content": "Hello"}], column: value}
+        [warning] = READER.sample(row, 0).trace.warnings
+        assert (warning.message[: len(found)], warning.path) == (found, column)
 
 
 def test_a_text_that_may_be_the_answer_is_named():

@@ -148,9 +148,8 @@ def test_tools_that_are_none_are_kept(tools):
     assert (trace.tools, trace.extra["tools"], [one.path for one in trace.warnings]) == ((), tools, ["tools"])
 
 
-@pytest.mark.parametrize(
-    ("record", "identity", "group"),
-    [
+def test_a_response_is_named_by_its_source_and_those_of_a_conversation_are_a_group():
+    cases = [
         ([HI, SAID], "0", None),
         (RESPONSE, "resp_1", None),
         ({"id": "row", "request": REQUEST, "response": RESPONSE}, "row", None),
@@ -158,11 +157,10 @@ def test_tools_that_are_none_are_kept(tools):
         ({**REQUEST, "conversation": "conv_1"}, "0", "conv_1"),
         ({**RESPONSE, "conversation": {"id": "conv_1"}}, "resp_1", "conv_1"),
         ({"request": REQUEST, "response": {**RESPONSE, "conversation": {"id": "conv_1"}}}, "resp_1", "conv_1"),
-    ],
-)
-def test_a_response_is_named_by_its_source_and_those_of_a_conversation_are_a_group(record, identity, group):
-    made = sample(record)
-    assert (made.id, made.group) == (identity, group)
+    ]
+    for record, identity, group in cases:
+        made = sample(record)
+        assert (made.id, made.group) == (identity, group)
 
 
 @pytest.mark.parametrize("name", ["previous_response_id", "conversation", "prompt"])

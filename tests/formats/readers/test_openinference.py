@@ -505,9 +505,8 @@ def test_feedback_becomes_labels():
     ]
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "source"),
-    [
+def test_an_annotation_is_of_whom_its_kind_of_annotator_says():
+    cases = [
         ("kind", "HUMAN", "human"),
         ("kind", "LLM", "judge"),
         ("kind", "CODE", "benchmark"),
@@ -515,13 +514,12 @@ def test_feedback_becomes_labels():
         ("kind", None, "unknown"),
         ("kind", "API", "unknown"),
         ("faithfulness", None, "judge"),
-    ],
-)
-def test_an_annotation_is_of_whom_its_kind_of_annotator_says(name, kind, source):
-    made = llm([USER], [{"role": "assistant", "content": "Hello"}])
-    annotation = {"name": name, "score": 1, "annotator_kind": kind}
-    made["attributes"] |= {f"annotations.0.annotation.{key}": value for key, value in annotation.items() if value}
-    assert [(one.name, one.source) for one in read(made).trace.labels] == [(name, source)]
+    ]
+    for name, kind, source in cases:
+        made = llm([USER], [{"role": "assistant", "content": "Hello"}])
+        annotation = {"name": name, "score": 1, "annotator_kind": kind}
+        made["attributes"] |= {f"annotations.0.annotation.{key}": value for key, value in annotation.items() if value}
+        assert [(one.name, one.source) for one in read(made).trace.labels] == [(name, source)]
 
 
 def test_hidden_messages_are_told():

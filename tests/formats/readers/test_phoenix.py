@@ -99,9 +99,8 @@ def test_a_run_is_a_sample_of_the_group_of_its_example():
     assert warnings(sample) == [(ONE, "reference_output")]
 
 
-@pytest.mark.parametrize(
-    ("answer", "error", "texts", "told"),
-    [
+def test_outputs_of_any_type_are_read_and_errors_told():
+    cases = [
         (None, None, ["q"], [("contains no answer", "output")]),
         (None, "timeout", ["q"], [("contains no answer: 'timeout'", "error")]),
         ("a", "late", ["q", "a"], [("ended with an error: 'late'", "error")]),
@@ -109,12 +108,11 @@ def test_a_run_is_a_sample_of_the_group_of_its_example():
         ([1], None, ["q", "[1]"], [("neither a string nor messages, read as its JSON text", "output")]),
         ({"role": "assistant", "content": "a"}, None, ["q", "a"], []),
         ("", None, ["q", ""], []),
-    ],
-)
-def test_outputs_of_any_type_are_read_and_errors_told(answer, error, texts, told):
-    [sample] = read([{**RUN, "input": {"q": "q"}, "reference_output": None, "output": answer, "error": error}])
-    assert [message.text for message in sample.trace.messages] == texts
-    assert (warnings(sample), sample.reference) == (told, None)
+    ]
+    for answer, error, texts, told in cases:
+        [sample] = read([{**RUN, "input": {"q": "q"}, "reference_output": None, "output": answer, "error": error}])
+        assert [message.text for message in sample.trace.messages] == texts
+        assert (warnings(sample), sample.reference) == (told, None)
 
 
 def test_a_run_without_input_and_output_is_refused():

@@ -211,9 +211,8 @@ def test_a_result_without_assertions_has_no_labels():
     assert labels(sample(result())) == {}
 
 
-@pytest.mark.parametrize(
-    ("assertions", "known"),
-    [
+def test_answers_that_assertions_compare_with_are_references():
+    cases = [
         ([{"type": "equals", "value": "4"}], {"reference": "4"}),
         ([{"type": "equals", "value": {"a": 4}}], {"reference": '{"a": 4}'}),
         ([{"type": "equals", "value": "{{ q }} = 4"}], {"reference": "2+2? = 4"}),
@@ -223,13 +222,12 @@ def test_a_result_without_assertions_has_no_labels():
         ([{"type": "contains", "value": "4"}, {"type": "llm-rubric", "value": "is kind"}], {}),
         ([{"type": "not-equals", "value": "4"}, {"type": "equals", "value": "file://a.txt"}], {}),
         ([{"type": "javascript", "value": "output == 4"}, {"type": "context-faithfulness"}], {}),
-    ],
-)
-def test_answers_that_assertions_compare_with_are_references(assertions, known):
-    made = sample(result(testCase={"assert": assertions}))
-    found = {name: getattr(made, name) for name in ("reference", "references") if getattr(made, name) is not None}
-    assert found == known
-    assert made.reference_tool_calls is made.documents is None
+    ]
+    for assertions, known in cases:
+        made = sample(result(testCase={"assert": assertions}))
+        found = {name: getattr(made, name) for name in ("reference", "references") if getattr(made, name) is not None}
+        assert found == known
+        assert made.reference_tool_calls is made.documents is None
 
 
 def test_a_value_that_cannot_be_filled_in_is_that_of_the_report_or_named():
@@ -256,9 +254,8 @@ USE = {"type": "tool_use", "id": "c1", "name": "f", "input": {"a": 1}}
 ITEM = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": '{"a": 1}'}
 
 
-@pytest.mark.parametrize(
-    ("output", "text"),
-    [
+def test_calls_in_an_output():
+    cases = [
         ([CALL], ""),
         (json.dumps([CALL]), ""),  # in a table
         ({"role": "assistant", "content": "Wait", "tool_calls": [CALL]}, "Wait"),
@@ -270,13 +267,12 @@ ITEM = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": '{"a
         (json.dumps([ITEM]), ""),
         (f"{json.dumps(ITEM)}", ""),
         (f"Wait\n{json.dumps(ITEM)}", "Wait"),
-    ],
-)
-def test_calls_in_an_output(output, text):
-    made = sample(result(output))
-    assert [(call.call.name, call.call.args) for call in made.trace.tool_calls()] == [("f", {"a": 1})]
-    assert made.trace.messages[0].text == "2+2?"
-    assert "".join(one.text for one in made.trace.messages[1:]) == text
+    ]
+    for output, text in cases:
+        made = sample(result(output))
+        assert [(call.call.name, call.call.args) for call in made.trace.tool_calls()] == [("f", {"a": 1})]
+        assert made.trace.messages[0].text == "2+2?"
+        assert "".join(one.text for one in made.trace.messages[1:]) == text
 
 
 @pytest.mark.parametrize("output", ["", "a\ntool_use\n{}", '{"type": "tool_use"', '[{"function": 1}]', "[]"])

@@ -213,9 +213,10 @@ def test_conversations_are_recognized_alone_and_in_rows(document, conversations)
     assert len([READER.sample(record, index) for index, record in enumerate(records)]) == conversations
 
 
-@pytest.mark.parametrize("document", [None, 5, {}, [], [[]], [{"kind": "request"}], [{"kind": "x", "parts": [SAID]}]])
-def test_nothing_else_is(document):
-    assert not READER.recognizes(document)
+def test_nothing_else_is():
+    cases = [None, 5, {}, [], [[]], [{"kind": "request"}], [{"kind": "x", "parts": [SAID]}]]
+    for document in cases:
+        assert not READER.recognizes(document)
 
 
 @pytest.mark.parametrize(

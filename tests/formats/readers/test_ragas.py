@@ -171,9 +171,8 @@ def test_a_result_that_answers_no_call_stays_with_a_warning():
     assert trace.warnings == (TraceWarning("a tool result that answers no earlier call", path="messages[0]"),)
 
 
-@pytest.mark.parametrize(
-    ("row", "found"),
-    [
+def test_an_error_says_where_in_the_record_and_what_was_found():
+    cases = [
         (
             {"user_input": [{"type": "system", "content": "x"}]},
             "user_input[0].type: expected one of human, ai, tool, fou",
@@ -197,8 +196,7 @@ def test_a_result_that_answers_no_call_stays_with_a_warning():
             "found both 'retrieved_contexts' and 'documents', which mean the same; keep one",
         ),
         ([], "the record: expected an object, found []"),
-    ],
-)
-def test_an_error_says_where_in_the_record_and_what_was_found(row, found):
-    with pytest.raises(TraceError, match=f"^{re.escape(found)}"):
-        READER.sample(row, 0)
+    ]
+    for row, found in cases:
+        with pytest.raises(TraceError, match=f"^{re.escape(found)}"):
+            READER.sample(row, 0)

@@ -57,9 +57,8 @@ def test_a_row_with_all_that_it_may_have():
     )
 
 
-@pytest.mark.parametrize(
-    ("row", "messages"),
-    [
+def test_what_was_asked_and_answered_becomes_a_conversation():
+    cases = [
         ({"input": "q"}, [HumanMessage("q")]),
         ({"input": "q", "response": None, "output": None}, [HumanMessage("q")]),
         ({"input": "q", "response": ""}, [HumanMessage("q"), AIMessage("")]),
@@ -72,21 +71,19 @@ def test_a_row_with_all_that_it_may_have():
             {"input": [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}], "output": "a"},
             [SystemMessage("s"), HumanMessage("q"), AIMessage("a")],
         ),
-    ],
-)
-def test_what_was_asked_and_answered_becomes_a_conversation(row, messages):
-    sample = read(row)
-    assert list(sample.trace.messages) == messages
-    assert (sample.id, sample.fields, sample.trace.warnings) == ("3", {}, ())
+    ]
+    for row, messages in cases:
+        sample = read(row)
+        assert list(sample.trace.messages) == messages
+        assert (sample.id, sample.fields, sample.trace.warnings) == ("3", {}, ())
 
 
 ONE = "an object with one string, read as that string"
 JSON = "neither a string nor messages, read as its JSON text"
 
 
-@pytest.mark.parametrize(
-    ("value", "text", "warning"),
-    [
+def test_an_object_is_its_one_text_or_its_json_with_a_warning():
+    cases = [
         ({"question": "2+2?"}, "2+2?", ONE),
         ({"question": "2+2?", "unit": "m"}, '{"question": "2+2?", "unit": "m"}', JSON),
         ({"number": 4}, '{"number": 4}', JSON),
@@ -94,12 +91,11 @@ JSON = "neither a string nor messages, read as its JSON text"
         ([], "[]", JSON),
         ({}, "{}", JSON),
         ({"type": "unknown", "text": "a", "n": 1}, '{"type": "unknown", "text": "a", "n": 1}', JSON),
-    ],
-)
-def test_an_object_is_its_one_text_or_its_json_with_a_warning(value, text, warning):
-    trace = read({"input": value, "response": value}).trace
-    assert [(message.role, message.text) for message in trace.messages] == [("user", text), ("assistant", text)]
-    assert trace.warnings == (TraceWarning(warning, path="input"), TraceWarning(warning, path="response"))
+    ]
+    for value, text, warning in cases:
+        trace = read({"input": value, "response": value}).trace
+        assert [(message.role, message.text) for message in trace.messages] == [("user", text), ("assistant", text)]
+        assert trace.warnings == (TraceWarning(warning, path="input"), TraceWarning(warning, path="response"))
 
 
 ASKED = {"role": "user", "content": "Where is order 7?"}
@@ -150,9 +146,8 @@ def test_calls_in_an_output_are_calls_in_the_format_of_any_provider():
             assert [warning.message for warning in trace.warnings] == told
 
 
-@pytest.mark.parametrize(
-    "output",
-    [
+def test_an_output_in_the_format_of_a_provider_is_its_text():
+    cases = [
         SAID,
         [SAID],
         {"choices": [{"message": SAID}]},
@@ -164,14 +159,13 @@ def test_calls_in_an_output_are_calls_in_the_format_of_any_provider():
         {"candidates": [{"content": {"role": "model", "parts": [{"text": "It was sent."}]}}]},
         {"output": {"message": {"role": "assistant", "content": [{"text": "It was sent."}]}}, "stopReason": "end_turn"},
         {"messages": [ASKED, SAID]},  # the whole conversation
-    ],
-)
-def test_an_output_in_the_format_of_a_provider_is_its_text(output):
-    messages = read({"input": {"messages": [ASKED]}, "output": output}).trace.messages
-    assert [(message.role, message.text) for message in messages] == [
-        ("user", "Where is order 7?"),
-        ("assistant", "It was sent."),
     ]
+    for output in cases:
+        messages = read({"input": {"messages": [ASKED]}, "output": output}).trace.messages
+        assert [(message.role, message.text) for message in messages] == [
+            ("user", "Where is order 7?"),
+            ("assistant", "It was sent."),
+        ]
 
 
 def test_an_answer_that_is_json_stays_the_text_that_it_is():
@@ -337,9 +331,8 @@ def test_a_column_of_ones_own_is_kept_without_a_word():
     assert (sample.fields, sample.trace.warnings) == (row, ())
 
 
-@pytest.mark.parametrize(
-    ("row", "found"),
-    [
+def test_a_row_that_lacks_what_it_needs_says_which_column_to_rename():
+    cases = [
         (
             {"input": "q", "actual_output": "a", "expected_output": "e"},
             "this row has no response; if the column has another name: --column actual_output=response",
@@ -363,12 +356,11 @@ def test_a_column_of_ones_own_is_kept_without_a_word():
             {"results": [{"score": 1}], "sample": {"input": [{"role": "user", "content": "q"}]}},
             "a row needs an 'input' or 'response', a prediction, a ranking or measured numbers; sample: messages",
         ),
-    ],
-)
-def test_a_row_that_lacks_what_it_needs_says_which_column_to_rename(row, found):
-    with pytest.raises(TraceError, match=f"^{re.escape(found)}"):
-        read(row)
-    assert READER.recognizes(row)
+    ]
+    for row, found in cases:
+        with pytest.raises(TraceError, match=f"^{re.escape(found)}"):
+            read(row)
+        assert READER.recognizes(row)
 
 
 def test_a_row_without_a_response_has_none_and_an_empty_one_is_empty():
@@ -398,12 +390,11 @@ def test_the_reference_is_a_text_or_a_list_or_else_the_expected_output():
         assert sample.fields == {name: row[name] for name in ("expected_output",) if name in row}
 
 
-@pytest.mark.parametrize(
-    ("label", "text"), [("a", "a"), (1, "1"), (1.0, "1"), (0.5, "0.5"), (True, "true"), (False, "false"), ("", "")]
-)
-def test_a_label_and_a_prediction_that_are_numbers_are_their_json(label, text):
-    sample = read({"label": label, "prediction": label})
-    assert (sample.label, sample.prediction) == (text, text)
+def test_a_label_and_a_prediction_that_are_numbers_are_their_json():
+    cases = [("a", "a"), (1, "1"), (1.0, "1"), (0.5, "0.5"), (True, "true"), (False, "false"), ("", "")]
+    for label, text in cases:
+        sample = read({"label": label, "prediction": label})
+        assert (sample.label, sample.prediction) == (text, text)
 
 
 def test_rows_of_the_published_indicators_need_no_conversation():

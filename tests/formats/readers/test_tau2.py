@@ -152,22 +152,28 @@ def test_a_simulation_becomes_a_sample():
     )
 
 
-@pytest.mark.parametrize(
-    ("about", "identity"),
-    [(None, "0"), ({"task_id": "4", "trial": 2}, "4#2"), ({"task_id": "4"}, "4"), ({"id": "s"}, "s")],
-)
-@pytest.mark.parametrize("first", [0, 2], ids=["numbered", "requested"])
-def test_simulations_and_their_messages_alone_are_recognized(tmp_path, forgotten, about, identity, first):
-    messages = FILE["simulations"][0]["messages"][first:]
-    document = messages if about is None else {**about, "messages": messages}
-    path = tmp_path / "a.json"
-    path.write_text(json.dumps(document))
-    [sample] = read(path, on_error="raise")
-    assert (sample.trace.source.format, sample.id, sample.group) == ("tau2", identity, (about or {}).get("task_id"))
-    assert [one.call.name for one in sample.trace.tool_calls("user")] == ["toggle"]
-    assert [message.is_error for message in sample.trace.messages if message.role == "tool"] == [False, True, None]
-    assert detect([document, document]).name == "tau2"
-    assert forgotten(READER, document) == []
+def test_simulations_and_their_messages_alone_are_recognized(tmp_path, forgotten):
+    cases = [(None, "0"), ({"task_id": "4", "trial": 2}, "4#2"), ({"task_id": "4"}, "4"), ({"id": "s"}, "s")]
+    for about, identity in cases:
+        for first in [0, 2]:
+            messages = FILE["simulations"][0]["messages"][first:]
+            document = messages if about is None else {**about, "messages": messages}
+            path = tmp_path / "a.json"
+            path.write_text(json.dumps(document))
+            [sample] = read(path, on_error="raise")
+            assert (sample.trace.source.format, sample.id, sample.group) == (
+                "tau2",
+                identity,
+                (about or {}).get("task_id"),
+            )
+            assert [one.call.name for one in sample.trace.tool_calls("user")] == ["toggle"]
+            assert [message.is_error for message in sample.trace.messages if message.role == "tool"] == [
+                False,
+                True,
+                None,
+            ]
+            assert detect([document, document]).name == "tau2"
+            assert forgotten(READER, document) == []
 
 
 def test_what_the_benchmark_says_goes_before_what_stands_beside():
@@ -324,9 +330,8 @@ def test_checks_that_differ_in_order_or_ids_are_of_the_same_task(actions):
     assert (sample.group, sample.trace.warnings, sample.metadata["task"]) == ("airline 4", (), {"ticket": "t"})
 
 
-@pytest.mark.parametrize(
-    "actions",
-    [
+def test_where_a_simulation_was_checked_for_other_actions_the_checks_win_and_the_task_is_set_aside(forgotten):
+    cases = [
         [action("g")],
         [action("f", arguments={"a": True})],
         [action("f", arguments={"a": 1}, requestor="user")],
@@ -334,25 +339,23 @@ def test_checks_that_differ_in_order_or_ids_are_of_the_same_task(actions):
         [action("f", arguments={"a": 1})] * 2,
         [],
         None,
-    ],
-    ids=["name", "arguments", "requestor", "compared arguments", "more", "none", "nothing said"],
-)
-def test_where_a_simulation_was_checked_for_other_actions_the_checks_win_and_the_task_is_set_aside(actions, forgotten):
-    made = action("f", arguments={"a": 1}, action_id="a0", info="i")
-    document = {**FILE, "tasks": tasks(_4=actions), "simulations": [checked(made, trial=1)]}
-    sample = sample_of(document)
-    assert sample.reference_tool_calls == (ExpectedCall("f", {"a": 1}, id="a0", extra={"info": "i"}),)
-    assert (sample.id, sample.group) == ("4#1", "airline 4 (another version)")
-    assert sample.metadata == {"task_id": "4", "task": {}, "criteria": {}}
-    assert sample.trace.extra["task"]["ticket"] == "t"
-    assert sample.trace.warnings == (
-        TraceWarning(
-            "the checked actions differ from the task's; the task is kept in extra, and the checked actions are the "
-            "expected calls",
-            path="task",
-        ),
-    )
-    assert forgotten(READER, document) == []
+    ]
+    for actions in cases:
+        made = action("f", arguments={"a": 1}, action_id="a0", info="i")
+        document = {**FILE, "tasks": tasks(_4=actions), "simulations": [checked(made, trial=1)]}
+        sample = sample_of(document)
+        assert sample.reference_tool_calls == (ExpectedCall("f", {"a": 1}, id="a0", extra={"info": "i"}),)
+        assert (sample.id, sample.group) == ("4#1", "airline 4 (another version)")
+        assert sample.metadata == {"task_id": "4", "task": {}, "criteria": {}}
+        assert sample.trace.extra["task"]["ticket"] == "t"
+        assert sample.trace.warnings == (
+            TraceWarning(
+                "the checked actions differ from the task's; the task is kept in extra, and the checked actions are the "
+                "expected calls",
+                path="task",
+            ),
+        )
+        assert forgotten(READER, document) == []
 
 
 def test_what_was_not_checked_keeps_its_task_only_if_a_trial_confirms_it_where_others_contradict():
@@ -447,9 +450,8 @@ def test_a_file_without_environment_is_read():
     assert (sample.domain, sample.trace.metadata) == (None, {})
 
 
-@pytest.mark.parametrize(
-    ("simulation", "found"),
-    [
+def test_an_error_says_where_in_the_record_and_what_was_found():
+    cases = [
         (7, "simulation: expected an object, found 7"),
         ({"messages": HI}, "simulation.task_id: expected a task id, found nothing"),
         ({"task_id": "4", "messages": []}, "contains no messages"),
@@ -463,11 +465,10 @@ def test_a_file_without_environment_is_read():
             {"task_id": "4", "messages": [{"role": "user", "tool_calls": [{"id": "1"}]}]},
             "simulation.messages[0].tool_calls[0].name: expected a tool name, found nothing",
         ),
-    ],
-)
-def test_an_error_says_where_in_the_record_and_what_was_found(simulation, found):
-    with pytest.raises(TraceError, match=f"^{re.escape(found)}"):
-        sample_of({**FILE, "simulations": [simulation]})
+    ]
+    for simulation, found in cases:
+        with pytest.raises(TraceError, match=f"^{re.escape(found)}"):
+            sample_of({**FILE, "simulations": [simulation]})
 
 
 def test_a_document_that_is_no_object_is_an_error():

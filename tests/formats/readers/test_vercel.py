@@ -341,9 +341,8 @@ def test_each_shape_is_recognized(document, identities):
     assert [sample.id for sample in samples] == identities
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
+def test_what_others_write_is_not_recognized():
+    cases = [
         None,
         [],
         {},
@@ -354,15 +353,13 @@ def test_each_shape_is_recognized(document, identities):
         [{"role": "user", "parts": [{"text": "Hi"}]}],  # Gemini
         [{"role": "assistant", "parts": [{"type": "tool_call", "name": "f"}]}],
         [{"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "f", "input": {}}]}],
-    ],
-)
-def test_what_others_write_is_not_recognized(document):
-    assert not READER.recognizes(document)
+    ]
+    for document in cases:
+        assert not READER.recognizes(document)
 
 
-@pytest.mark.parametrize(
-    ("message", "found"),
-    [
+def test_an_error_says_where_and_what_was_found():
+    cases = [
         ({"role": "martian"}, "messages[0].role: expected one of system, user, assistant, tool, data, found 'martian'"),
         ({"role": "user", "content": 5}, "messages[0].content: expected a string or a list of parts, found 5"),
         (assistant(tool("gone")), "messages[0].parts[0].state: expected one of input-streaming"),
@@ -374,12 +371,11 @@ def test_what_others_write_is_not_recognized(document):
         ({"role": "tool", "content": "x"}, "messages[0].content: expected a list, found 'x'"),
         ({"role": "tool", "content": [text("x")]}, "messages[0].content[0].type: expected tool-result or tool-app"),
         (answered({"value": 1}), "messages[0].content[0].output.type: expected a result type, found nothing"),
-    ],
-)
-def test_an_error_says_where_and_what_was_found(message, found):
-    with pytest.raises(TraceError) as error:
-        READER.sample([message], 0)
-    assert str(error.value).startswith(found)
+    ]
+    for message, found in cases:
+        with pytest.raises(TraceError) as error:
+            READER.sample([message], 0)
+        assert str(error.value).startswith(found)
 
 
 @given(st.randoms(use_true_random=False), st.sampled_from([found for found, _ in MESSAGES.values()]))

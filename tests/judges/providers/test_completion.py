@@ -161,11 +161,10 @@ def test_logprobs_are_read_where_they_are_there():
     ]
 
 
-@pytest.mark.parametrize(
-    "logprobs", [None, {}, {"content": None}, {"content": []}, {"tokens": ["y"]}, [], {"content": 1}]
-)
-def test_logprobs_that_are_not_there_or_of_another_kind_are_none(logprobs):
-    assert read(completion(choice={"logprobs": logprobs})) == Reply(text="x")
+def test_logprobs_that_are_not_there_or_of_another_kind_are_none():
+    cases = [None, {}, {"content": None}, {"content": []}, {"tokens": ["y"]}, [], {"content": 1}]
+    for logprobs in cases:
+        assert read(completion(choice={"logprobs": logprobs})) == Reply(text="x")
 
 
 NO_COMPLETION = {

@@ -303,21 +303,19 @@ def test_a_secret_is_known_by_its_name_and_ends_where_it_ends():
         assert hidden(text, "secret") == re.sub(r"\*(\d)", r"<secret \1>", shown)
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("::1, [::1]:80, ::ffff:10.0.0.1, 2001:db8::, fe80::1%eth0", "<ip 1>, [<ip 1>]:80, <ip 2>, <ip 3>, <ip 4>%eth0"),
-        ("host_10.0.0.1_x", "host_<ip 1>_x"),
-        ("gb82 west 1234 5698 7654 32, GB82-WEST-1234-5698-7654-32", "<iban 1>, <iban 1>"),
-        ("card_4111111111111111_paid, 4111+1111+1111+1111", "card_<card 1>_paid, <card 1>"),
-        ('{"cards": [1, null, 4111111111111111, "x", 4111111111111111]}', '{"cards": [1, null, "<card 1>", "x", "<card 1>"]}'),
-        ('{"in": "{\\"card\\": 4111111111111111}"}', '{"in": "{\\"card\\": \\"<card 1>\\"}"}'),
-        ('{"in": "[4111111111111111]"}', '{"in": "[\\"<card 1>\\"]"}'),
-        (r"https:\/\/x.org\/a%20b?c=d and https%3A%2F%2Fx.org%2Fa.", "<url 1> and <url 2>."),
-    ],
-)  # fmt: skip
-def test_other_spellings_of_what_is_personal(text, shown):
-    assert hidden(text) == shown
+def test_other_spellings_of_what_is_personal():
+    cases = [
+            ("::1, [::1]:80, ::ffff:10.0.0.1, 2001:db8::, fe80::1%eth0", "<ip 1>, [<ip 1>]:80, <ip 2>, <ip 3>, <ip 4>%eth0"),
+            ("host_10.0.0.1_x", "host_<ip 1>_x"),
+            ("gb82 west 1234 5698 7654 32, GB82-WEST-1234-5698-7654-32", "<iban 1>, <iban 1>"),
+            ("card_4111111111111111_paid, 4111+1111+1111+1111", "card_<card 1>_paid, <card 1>"),
+            ('{"cards": [1, null, 4111111111111111, "x", 4111111111111111]}', '{"cards": [1, null, "<card 1>", "x", "<card 1>"]}'),
+            ('{"in": "{\\"card\\": 4111111111111111}"}', '{"in": "{\\"card\\": \\"<card 1>\\"}"}'),
+            ('{"in": "[4111111111111111]"}', '{"in": "[\\"<card 1>\\"]"}'),
+            (r"https:\/\/x.org\/a%20b?c=d and https%3A%2F%2Fx.org%2Fa.", "<url 1> and <url 2>."),
+        ]  # fmt: skip
+    for text, shown in cases:
+        assert hidden(text) == shown
 
 
 # Where

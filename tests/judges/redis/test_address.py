@@ -51,13 +51,19 @@ def test_an_address_is_taken_as_it_is(url, read, tmp_path):
         assert str(cache) == url
 
 
-@pytest.mark.parametrize(
-    "url",
-    ["postgres://host", "redis://", "redis://host:0", "redis://host:x", "redis://host/a", "unix://", "redis://a b"],
-)
-def test_any_other_address_is_an_error(url):
-    with pytest.raises(ConfigError, match="cache: expected a file, or an address such as redis://localhost:6379/0"):
-        Judge("openai/x", cache=url)
+def test_any_other_address_is_an_error():
+    cases = [
+        "postgres://host",
+        "redis://",
+        "redis://host:0",
+        "redis://host:x",
+        "redis://host/a",
+        "unix://",
+        "redis://a b",
+    ]
+    for url in cases:
+        with pytest.raises(ConfigError, match="cache: expected a file, or an address such as redis://localhost:6379/0"):
+            Judge("openai/x", cache=url)
 
 
 def test_files_are_still_files():

@@ -193,9 +193,8 @@ def test_what_only_looks_like_a_negation_is_a_word_and_not_warned_of(response, e
         assert (found.value, found.details["similarity"], found.warnings) == (1, similarity, ())
 
 
-@pytest.mark.parametrize(
-    ("expected", "response", "value", "best"),
-    [
+def test_the_expected_output_may_be_a_list_of_texts_or_other_json_and_goes_before_the_reference():
+    cases = [
         (["four", "five"], "five", 1, "five"),
         (["six five", "five"], "It is five.", 1, "five"),
         ([4, 5, None], "5", 1, "5"),
@@ -206,14 +205,11 @@ def test_what_only_looks_like_a_negation_is_a_word_and_not_warned_of(response, e
         (False, "true", 0, "false"),
         ({"city": "巴黎"}, "巴黎 city", 1, '{"city": "巴黎"}'),
         ([["Paris", "Rome"]], "Paris and Rome", 1, '["Paris", "Rome"]'),
-    ],
-)
-def test_the_expected_output_may_be_a_list_of_texts_or_other_json_and_goes_before_the_reference(
-    expected, response, value, best
-):
-    fields = {"expected_output": expected}
-    found = AnswerMatch().score(Sample.of([AIMessage(response)], reference=response + "?", fields=fields))
-    assert (found.value, found.details["expected"]) == (value, best)
+    ]
+    for expected, response, value, best in cases:
+        fields = {"expected_output": expected}
+        found = AnswerMatch().score(Sample.of([AIMessage(response)], reference=response + "?", fields=fields))
+        assert (found.value, found.details["expected"]) == (value, best)
 
 
 @pytest.mark.parametrize("nothing", [None, "", [], ["", " "], [None]])
@@ -224,9 +220,8 @@ def test_an_expected_output_that_says_nothing_leaves_the_reference(nothing):
     assert (alone.status, alone.reason) == ("skipped", "the sample has no reference, no label and no expected_output")
 
 
-@pytest.mark.parametrize(
-    ("known", "expected"),
-    [
+def test_the_label_comes_before_the_expected_output_and_that_before_the_best_reference():
+    cases = [
         ({"label": "one", "reference": "three", "fields": {"expected_output": "two"}}, "one"),
         ({"label": " ", "reference": "three", "fields": {"expected_output": "two"}}, "two"),
         ({"reference": "three", "fields": {"expected_output": 2}}, "2"),
@@ -234,10 +229,9 @@ def test_an_expected_output_that_says_nothing_leaves_the_reference(nothing):
         ({"label": "one", "fields": {"expected_output": ["five"]}}, "one"),
         ({"reference": "", "references": ["four", " ", "six"]}, "four"),
         ({"references": ["four", "five", "six five"]}, "five"),
-    ],
-)
-def test_the_label_comes_before_the_expected_output_and_that_before_the_best_reference(known, expected):
-    assert AnswerMatch().score(Sample.of([AIMessage("five")], **known)).details["expected"] == expected
+    ]
+    for known, expected in cases:
+        assert AnswerMatch().score(Sample.of([AIMessage("five")], **known)).details["expected"] == expected
 
 
 def test_an_equal_reference_is_better_than_a_similar_one():
@@ -280,9 +274,8 @@ def test_stop_words_can_be_given_and_are_then_the_only_ones():
     assert signature(AnswerMatch(stop_words=["a"])) != signature(AnswerMatch())
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_options_that_do_not_fit_are_refused():
+    cases = [
         ({"threshold": 0}, "threshold must be above 0 and at most 1, found 0"),
         ({"threshold": float("nan")}, "threshold must be above 0 and at most 1, found nan"),
         ({"measure": "f2"}, "no measure is called 'f2'. Known: accuracy, precision, recall, f1"),
@@ -294,11 +287,10 @@ def test_stop_words_can_be_given_and_are_then_the_only_ones():
         ),
         ({"stop_words": "的是"}, "stop_words must be a list of words, found '的是'"),
         ({"stop_words": ["a", 5]}, "stop_words must be a list of words, found ['a', 5]"),
-    ],
-)
-def test_options_that_do_not_fit_are_refused(options, message):
-    with pytest.raises(ConfigError, match=re.escape(message)):
-        AnswerMatch(**options)
+    ]
+    for options, message in cases:
+        with pytest.raises(ConfigError, match=re.escape(message)):
+            AnswerMatch(**options)
 
 
 def test_what_is_wrong_with_an_option_is_said_without_the_name_of_the_scorer():

@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from nltk.sentiment.util import mark_negation
@@ -18,9 +17,8 @@ def content(text: str) -> set[str]:
     return content_words(text, AUTO, STOP_WORDS)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+def test_grammar_and_single_latin_letters_say_nothing():
+    cases = [
         ("The capital of France is PARIS.", "capital france paris"),
         ("法国的首都是巴黎。", "法 国 首 巴 黎"),
         ("\uff30\uff21\uff32\uff29\uff33", "paris"),
@@ -31,10 +29,9 @@ def content(text: str) -> set[str]:
         ("à é x 7", "7"),
         ("订单 A5 已发货", "订 单 a5 已 发 货"),
         ("東京は日本の首都", "東 京 は 日 本 の 首"),
-    ],
-)
-def test_grammar_and_single_latin_letters_say_nothing(text, words):
-    assert content(text) == set(words.split())
+    ]
+    for text, words in cases:
+        assert content(text) == set(words.split())
 
 
 def test_numbers_are_words_as_they_are_written():

@@ -16,9 +16,8 @@ def score(response: str | None, **known: object) -> Score:
     return Classification().score(Sample.of(messages, **known))
 
 
-@pytest.mark.parametrize(
-    ("response", "known", "value", "label", "reason"),
-    [
+def test_a_prediction_or_else_the_whole_response_is_compared_with_the_label():
+    cases = [
         ("spam\n", {"label": "spam"}, 1, "correct", "predicted 'spam'"),
         ("spam", {"label": " spam "}, 1, "correct", "predicted 'spam'"),
         ("It is spam", {"label": "spam"}, 0, "wrong", "predicted 'It is spam', true label 'spam'"),
@@ -27,11 +26,10 @@ def score(response: str | None, **known: object) -> Score:
         (None, {"label": "退款", "prediction": "退款"}, 1, "correct", "predicted '退款'"),
         ("  ", {"label": "spam"}, 0, "no_answer", "no answer, true label 'spam'"),
         ("spam", {"label": "spam", "prediction": ""}, 0, "no_answer", "no answer, true label 'spam'"),
-    ],
-)
-def test_a_prediction_or_else_the_whole_response_is_compared_with_the_label(response, known, value, label, reason):
-    found = score(response, **known)
-    assert (found.value, found.label, found.reason) == (value, label, reason)
+    ]
+    for response, known, value, label, reason in cases:
+        found = score(response, **known)
+        assert (found.value, found.label, found.reason) == (value, label, reason)
 
 
 @pytest.mark.parametrize(

@@ -28,9 +28,8 @@ def test_a_last_message_that_only_calls_tools_is_an_empty_response():
     assert texts_to_compare(Sample.of(messages, reference="a")) == TextPair("", ("a",))
 
 
-@pytest.mark.parametrize(
-    ("known", "references"),
-    [
+def test_references_are_all_that_are_known_each_once_and_none_blank():
+    cases = [
         ({"reference": "a"}, ("a",)),
         ({"references": ["b", "a"]}, ("b", "a")),
         ({"reference": "a", "references": ["b", "c"]}, ("a", "b", "c")),
@@ -38,10 +37,9 @@ def test_a_last_message_that_only_calls_tools_is_an_empty_response():
         ({"reference": " ", "references": ["", "b", "\n\t\u3000"]}, ("b",)),
         ({"reference": "a ", "references": ["a"]}, ("a ", "a")),
         ({"reference": "..."}, ("...",)),
-    ],
-)
-def test_references_are_all_that_are_known_each_once_and_none_blank(known, references):
-    assert texts_to_compare(Sample.of([HI, AIMessage("Yes")], **known)) == TextPair("Yes", references)
+    ]
+    for known, references in cases:
+        assert texts_to_compare(Sample.of([HI, AIMessage("Yes")], **known)) == TextPair("Yes", references)
 
 
 @pytest.mark.parametrize(

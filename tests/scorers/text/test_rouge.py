@@ -190,11 +190,11 @@ SCRIPTS = {
 }
 
 
-@pytest.mark.parametrize(("response", "reference", "counts"), SCRIPTS.values(), ids=SCRIPTS)
-def test_words_are_counted_in_any_script(response, reference, counts):
-    for kind in ("rouge1", "rougeL", "rougeLsum"):
-        details = score(response, reference, type=kind).details
-        assert (details["matches"], details["in_response"], details["in_reference"]) == counts
+def test_words_are_counted_in_any_script():
+    for response, reference, counts in SCRIPTS.values():
+        for kind in ("rouge1", "rougeL", "rougeLsum"):
+            details = score(response, reference, type=kind).details
+            assert (details["matches"], details["in_response"], details["in_reference"]) == counts
 
 
 def test_the_cases_of_ragas_have_their_values_or_those_recommended(shared_data):

@@ -139,9 +139,9 @@ FREE = {
 }
 
 
-@pytest.mark.parametrize(("expected", "turns", "value"), FREE.values(), ids=FREE)
-def test_with_a_free_order_the_tools_count_as_often_as_expected(expected, turns, value):
-    assert score(expected, *turns, strict_order=False).value == value
+def test_with_a_free_order_the_tools_count_as_often_as_expected():
+    for expected, turns, value in FREE.values():
+        assert score(expected, *turns, strict_order=False).value == value
 
 
 def test_parallel_calls_have_an_order_too_unless_it_is_free():

@@ -339,18 +339,17 @@ TABLES = [
 ]
 
 
-@pytest.mark.parametrize(("table", "constraint", "text"), TABLES, ids=str)
-def test_a_constraint_can_be_written_as_a_table_and_reads_as_in_python(table, constraint, text):
-    scorer = ToolConstraints([table])
-    assert scorer == ToolConstraints([constraint])
-    assert signature(scorer) == signature(ToolConstraints([constraint]))
-    assert scorer.constraints == (constraint,)
-    assert str(constraint) == text
+def test_a_constraint_can_be_written_as_a_table_and_reads_as_in_python():
+    for table, constraint, text in TABLES:
+        scorer = ToolConstraints([table])
+        assert scorer == ToolConstraints([constraint])
+        assert signature(scorer) == signature(ToolConstraints([constraint]))
+        assert scorer.constraints == (constraint,)
+        assert str(constraint) == text
 
 
-@pytest.mark.parametrize(
-    ("constraints", "message"),
-    [
+def test_constraints_that_do_not_fit_are_refused_when_the_scorer_is_made():
+    cases = [
         ([], "constraints: expected one or more"),
         ([{"type": "requires", "tool": "a"}], r"constraints: \[0\]: .*'requires'.*'require', 'forbid'"),
         ([{"tool": "a"}], r"constraints: \[0\]: .*'type'"),
@@ -362,12 +361,10 @@ def test_a_constraint_can_be_written_as_a_table_and_reads_as_in_python(table, co
         ([{"type": "forbid", "tool": "a", "args": {"n": [{"$judgekit": "neer"}]}}], "did you mean 'near'"),
         ({"type": "require", "tool": "a"}, "should be a list"),
         ("require", "should be a list, found 'require'"),
-    ],
-    ids=str,
-)
-def test_constraints_that_do_not_fit_are_refused_when_the_scorer_is_made(constraints, message):
-    with pytest.raises(ConfigError, match=message):
-        ToolConstraints(constraints)
+    ]
+    for constraints, message in cases:
+        with pytest.raises(ConfigError, match=message):
+            ToolConstraints(constraints)
 
 
 def test_an_unknown_requestor_is_refused():

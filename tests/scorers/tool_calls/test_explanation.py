@@ -88,9 +88,9 @@ REASONS = {
 }
 
 
-@pytest.mark.parametrize(("how", "expected", "messages", "reason"), REASONS.values(), ids=REASONS)
-def test_the_reason_tells_the_gist(how, expected, messages, reason):
-    assert score(how, calls(expected), *map(calls, messages)).reason == reason
+def test_the_reason_tells_the_gist():
+    for how, expected, messages, reason in REASONS.values():
+        assert score(how, calls(expected), *map(calls, messages)).reason == reason
 
 
 def test_a_call_of_another_turn_is_out_of_order():
@@ -183,15 +183,15 @@ def test_where_arguments_do_not_count_unreadable_ones_match(how):
 HOSTILE = ["", " ", "a\nb", "a\r\u2028\u2029\x85b", "\x1b[31mred", "x" * 10_000, "\n" * 10_000, "f; missing: g", "é ü"]
 
 
-@pytest.mark.parametrize("name", HOSTILE, ids=lambda name: repr(name[:12]))
-def test_whatever_names_and_values_hold_the_reason_is_one_short_line_and_the_details_have_them_whole(name):
-    made = ToolCall(name, {name: name, "list": [{name: 1}]})
-    found = score(FREE, [ToolCall(name, {"list": [{name: 2}]}), ToolCall("g")], [made, made])
-    assert found.reason.isprintable()
-    assert len(found.reason) < 1_500
-    assert [pair["name"] for pair in found.details["pairs"]] == [name]
-    assert found.details["extra"] == [{"actual": 1, "message": 2, "name": name, "args": made.args}]
-    assert Score.model_validate_json(found.model_dump_json()) == found
+def test_whatever_names_and_values_hold_the_reason_is_one_short_line_and_the_details_have_them_whole():
+    for name in HOSTILE:
+        made = ToolCall(name, {name: name, "list": [{name: 1}]})
+        found = score(FREE, [ToolCall(name, {"list": [{name: 2}]}), ToolCall("g")], [made, made])
+        assert found.reason.isprintable()
+        assert len(found.reason) < 1_500
+        assert [pair["name"] for pair in found.details["pairs"]] == [name]
+        assert found.details["extra"] == [{"actual": 1, "message": 2, "name": name, "args": made.args}]
+        assert Score.model_validate_json(found.model_dump_json()) == found
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=20))

@@ -102,19 +102,19 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(("expected", "made", "counts", "reason"), CASES.values(), ids=CASES)
-def test_the_value_the_counts_and_the_reason(expected, made, counts, reason):
-    tp, fp, fn = counts
-    found = score(expected, *made)
-    assert (found.scorer, found.status, found.reason, found.calls) == ("tool_call_f1", "scored", reason, ())
-    assert found.value == (float(Fraction(2 * tp, 2 * tp + fp + fn)) if any(counts) else 1)
-    assert {name: found.details[name] for name in ("tp", "fp", "fn", "precision", "recall")} == {
-        "tp": tp,
-        "fp": fp,
-        "fn": fn,
-        "precision": float(Fraction(tp, tp + fp)) if tp + fp else None,
-        "recall": float(Fraction(tp, tp + fn)) if tp + fn else None,
-    }
+def test_the_value_the_counts_and_the_reason():
+    for expected, made, counts, reason in CASES.values():
+        tp, fp, fn = counts
+        found = score(expected, *made)
+        assert (found.scorer, found.status, found.reason, found.calls) == ("tool_call_f1", "scored", reason, ())
+        assert found.value == (float(Fraction(2 * tp, 2 * tp + fp + fn)) if any(counts) else 1)
+        assert {name: found.details[name] for name in ("tp", "fp", "fn", "precision", "recall")} == {
+            "tp": tp,
+            "fp": fp,
+            "fn": fn,
+            "precision": float(Fraction(tp, tp + fp)) if tp + fp else None,
+            "recall": float(Fraction(tp, tp + fn)) if tp + fn else None,
+        }
 
 
 def test_two_expected_and_made_and_one_extra_is_four_fifths():

@@ -318,12 +318,12 @@ COUNTED = {  # credit, extra, missing: of 3 expected calls and 4 made, 2 are the
 }
 
 
-@pytest.mark.parametrize(("mode", "value"), COUNTED.items(), ids=str)
-def test_what_is_allowed_leaves_the_denominator(mode, value):
-    credit, extra, missing = mode
-    how = ToolMatch(order="any", credit=credit, extra=extra, missing=missing)
-    a, b, c, d, e = map(ToolCall, "abcde")
-    assert score(how, [a, b, c], [a, d], [b, e]).value == pytest.approx(value)
+def test_what_is_allowed_leaves_the_denominator():
+    for mode, value in COUNTED.items():
+        credit, extra, missing = mode
+        how = ToolMatch(order="any", credit=credit, extra=extra, missing=missing)
+        a, b, c, d, e = map(ToolCall, "abcde")
+        assert score(how, [a, b, c], [a, d], [b, e]).value == pytest.approx(value)
 
 
 @pytest.mark.parametrize("credit", ["precision", "recall", "f1"])
