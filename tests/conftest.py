@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import UTC
@@ -195,6 +196,23 @@ def run_python(tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
         )
 
     return run
+
+
+@pytest.fixture(scope="session")
+def count_calls() -> Callable[[Callable[[], object]], int]:
+    """How many functions something calls, built-in ones as well: how its work grows, which no other work disturbs."""
+
+    def count(work: Callable[[], object]) -> int:
+        kinds: Counter[str] = Counter()
+        before = sys.getprofile()
+        sys.setprofile(lambda _frame, kind, _what: kinds.update((kind,)))
+        try:
+            work()
+        finally:
+            sys.setprofile(before)
+        return kinds["call"] + kinds["c_call"]
+
+    return count
 
 
 # What is in files.

@@ -433,7 +433,7 @@ def of_each_model(shared_data):
     found = defaultdict(list)
     for item in sorted(experts.keys() & judged.keys()):
         found[item[0]].append((judged[item], experts[item]))
-    return {model: verdicts[:80] for model, verdicts in found.items()}
+    return {model: verdicts[:40] for model, verdicts in found.items()}
 
 
 def test_the_errors_of_gpt4_on_five_models_give_no_corrected_number_for_the_sixth(shared_data, judged, tmp_path):

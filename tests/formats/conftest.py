@@ -77,7 +77,7 @@ def forgotten() -> Callable[..., list[str]]:
 
     Each is changed in turn: what the reader makes of the document must then say so (a text must stand in it, anything
     else must make a difference), or name the place in a warning, or the document must be refused. Of scalars under the
-    same keys three are tried, others each time; ``most`` says how many scalars in all.
+    same keys two are tried, others each time; ``most`` says how many scalars in all.
     """
 
     def find(reader: Reader, document: JsonValue, most: int = 150) -> list[str]:
@@ -93,7 +93,7 @@ def forgotten() -> Callable[..., list[str]]:
         missing: list[str] = []
         for path in paths:
             keys = tuple(step for step in path if isinstance(step, str))
-            if tried[keys] == 3 or tried.total() == most:
+            if tried[keys] == 2 or tried.total() == most:
                 continue
             tried[keys] += 1
             copy, new = changed(document, path, random)

@@ -2,6 +2,8 @@
 
 import json
 import re
+from contextlib import suppress
+from itertools import islice
 from random import Random
 
 import pytest
@@ -350,9 +352,13 @@ def heard(sample: Sample) -> list[object]:
 
 def test_recordings_of_others_are_the_same_when_they_are_written_and_read(tmp_path, shared_data):
     """In our own format, they are the same in every detail; in OpenAI's, in all that was said and called."""
-    every = list(read(shared_data / "traces", on_error=lambda _: None))
-    assert len(every) > 1000
-    samples = [*{sample.trace.source.format: sample for sample in every}.values(), *Random().sample(every, 200)]  # noqa: S311
+    samples: list[Sample] = []
+    for folder in sorted((shared_data / "traces").iterdir()):
+        paths = [path for path in folder.rglob("*.json*") if path.is_file()]
+        for path in Random().sample(paths, min(len(paths), 5)):  # noqa: S311 - other ones each time
+            with suppress(TraceError):
+                samples += islice(read(path, on_error=lambda _: None), 30)
+    assert len(samples) > 100
     own, chat = tmp_path / "own.jsonl.zst", tmp_path / "chat.jsonl"
     assert write(samples, own) == {}
     assert list(read(own, on_error=lambda _: None)) == samples  # some repeat others

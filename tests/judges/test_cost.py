@@ -32,7 +32,7 @@ from judgekit.scoring import Scorer
 from judgekit.traces.message import AIMessage, HumanMessage, Usage
 from judgekit.traces.sample import Sample
 
-CASES = int(os.environ.get("JUDGEKIT_CASES", "30"))
+CASES = int(os.environ.get("JUDGEKIT_CASES", "20"))
 SCALE = (("yes", 1.0), ("no", 0.0))
 ASKED = Prompt("good", "Good?", ("conversation",), "", "You judge.", "Good?", scale=SCALE)
 PRICES = {"a": Price(2, 8), "b": Price(1, 3, 0.5), "c": Price(4, 4)}

@@ -133,7 +133,8 @@ def must_be_right_or_named(known: list[Row], path: Path) -> str:
             found = list(getattr(run, name)())
         except StoreError:
             return "refused"
-        assert all(one in list(getattr(Run.stored(1, GOOD), name)()) for one in found)
+        whole = list(getattr(Run.stored(1, GOOD), name)())
+        assert all(one in whole for one in found)
     for read in (run.usage, run.duplicate_ids, list(run.scored_samples()), run.audits):
         assert read is not None
     return "as it was" if len(intact) == len(known) else "named"

@@ -164,14 +164,14 @@ def test_what_is_scored_faster_than_it_is_written_waits():
         nonlocal most
         async with writer.writing():
             with await asyncio.to_thread(locked, RUNS):
-                for index in range(20_000):
+                for index in range(4_000):
                     writer.add_row(row(index))
                     if writer._writing is not None and not writer._writing.done():
                         most = max(most, writer._waiting.scores)
                     await writer.yield_control()
 
     asyncio.run(work())
-    assert len(Run.stored(path=RUNS)) == 20_000
+    assert len(Run.stored(path=RUNS)) == 4_000
     assert most == 500
 
 

@@ -368,14 +368,14 @@ def test_two_that_write_runs_into_one_file_at_once_do_not_disturb_each_other():
 
     def work() -> None:
         at_once.wait()
-        assert len(run(samples(200), [fine], store=RUNS)) == 200
+        assert len(run(samples(100), [fine], store=RUNS)) == 100
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [len(Run.stored(number, RUNS)) for number in (1, 2, 3, 4)] == [200] * 4
+    assert [len(Run.stored(number, RUNS)) for number in (1, 2, 3, 4)] == [100] * 4
 
 
 def test_what_is_kept_can_be_read_while_others_write_and_so_can_be_scored_again():

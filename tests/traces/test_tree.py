@@ -308,12 +308,16 @@ def test_the_deepest_sub_agents_give_way_first_and_the_results_that_refer_to_the
     assert first["inner"] > first["outer"] > first["own"]
 
 
-def test_a_tree_of_ten_thousand_sub_agents_is_shortened_at_once():
-    children = [sub_agent("x", HumanMessage("task"), AIMessage("x" * 300)) for _ in range(10_000)]
-    trace = Trace(messages=[HumanMessage("Go."), asking("x"), AIMessage("Done.")], children=children)
-    text = trace.render(budget_tokens=400_000)
-    assert "[2.10000] sub-agent ask_x" in re.sub(r"\[\w{12} ", "[", text)
-    assert len(text.encode()) <= 400_000 * BYTES_A_TOKEN
+def test_shortening_a_tree_takes_work_in_proportion_to_the_number_of_sub_agents(count_calls):
+    def tree(number):
+        children = [sub_agent("x", HumanMessage("task"), AIMessage("x" * 300)) for _ in range(number)]
+        return Trace(messages=[HumanMessage("Go."), asking("x"), AIMessage("Done.")], children=children)
+
+    text = tree(400).render(budget_tokens=16_000)
+    assert "[2.400] sub-agent ask_x" in re.sub(r"\[\w{12} ", "[", text)
+    assert len(text.encode()) <= 16_000 * BYTES_A_TOKEN
+    few, many = (count_calls(lambda n=n: tree(n).render(budget_tokens=40 * n)) for n in (150, 300))
+    assert many < 2.3 * few
 
 
 def test_text_of_messages_is_what_stands_behind_the_bars():

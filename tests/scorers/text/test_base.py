@@ -80,7 +80,6 @@ SCORERS = [
     CHRF(word_order=2),
     TER(normalized=True, asian_support=True),
     *map(ROUGE, ("rouge1", "rougeL", "rougeLsum")),
-    ROUGE(tokenize="jieba"),
     NgramPrecision(1),
     AnswerMatch(),
     AnswerMatch(recipe="published"),
@@ -98,7 +97,7 @@ def test_a_score_of_any_text_can_be_written():
         ("b", {"fields": {"expected_output": ["a", "b \ud800"]}, "reference": "2"}),
         ("b", {"fields": {"expected_output": {"\ud800": ["\udfff"]}}, "reference": "2"}),
     ]
-    for scorer in SCORERS:
+    for scorer in (*SCORERS, ROUGE(tokenize="jieba")):  # jieba takes a second to load
         for response, known in cases_1:
             try:
                 found = scorer.score(Sample.of([HI, AIMessage(response)], id="one", **known))

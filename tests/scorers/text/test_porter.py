@@ -50,7 +50,7 @@ def test_any_text_in_small_letters(text):
 
 
 def test_words_of_recordings(shared_data):
-    paths = (path for path in sorted(shared_data.rglob("*.json*")) if path.stat().st_size < 100_000)
+    paths = [path for path in sorted(shared_data.rglob("*.json*")) if path.stat().st_size < 100_000][::3]
     texts = (path.read_text(encoding="utf-8", errors="ignore") for path in paths)
     words = {word for text in texts for word in re.findall(r"\w+", text.lower())}
     assert len(words) > 10_000
