@@ -235,12 +235,12 @@ REFUSED = [
 ]
 
 
-def test_what_is_no_plain_answer_is_refused_with_words_that_say_why():
-    for text, found in REFUSED:
-        with pytest.raises(ValueError, match=found) as info:
-            read_answer(text, Opinion)
-        assert len(str(info.value)) < 400
-        assert str(info.value).isprintable()
+@pytest.mark.parametrize(("text", "found"), REFUSED)
+def test_what_is_no_plain_answer_is_refused_with_words_that_say_why(text, found):
+    with pytest.raises(ValueError, match=found) as info:
+        read_answer(text, Opinion)
+    assert len(str(info.value)) < 400
+    assert str(info.value).isprintable()
 
 
 @given(st.text(st.sampled_from('{}[]":,\\ \n1truenl`<think/>'), max_size=40))

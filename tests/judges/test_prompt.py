@@ -440,12 +440,12 @@ BAD = {
 }
 
 
-def test_a_file_that_cannot_be_a_prompt_is_an_error_that_names_it_and_says_why(written, tmp_path):
-    for text, found in BAD.values():
-        with pytest.raises(PromptError) as info:
-            written(text)
-        assert str(info.value).startswith(f"{tmp_path / 'own0.md'}: ")
-        assert found in str(info.value)
+@pytest.mark.parametrize(("text", "found"), BAD.values(), ids=BAD)
+def test_a_file_that_cannot_be_a_prompt_is_an_error_that_names_it_and_says_why(written, tmp_path, text, found):
+    with pytest.raises(PromptError) as info:
+        written(text)
+    assert str(info.value).startswith(f"{tmp_path / 'own0.md'}: ")
+    assert found in str(info.value)
 
 
 def test_a_prompt_that_is_not_there_is_an_error_that_lists_those_that_are():

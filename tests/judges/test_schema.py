@@ -164,11 +164,11 @@ def with_field(kind: Any, **config: Any) -> type[BaseModel]:
     return create_model("Own", reason=(str, ...), x=(kind, ...), __config__=ConfigDict(**config))
 
 
-def test_what_strict_output_can_say_is_said_and_what_it_need_not_know_is_left_out():
-    for kind, said in SAID:
-        schema = strict_schema(with_field(kind))
-        assert schema["properties"] == {"reason": {"type": "string"}, "x": said}
-        assert schema["required"] == ["reason", "x"]
+@pytest.mark.parametrize(("kind", "said"), SAID)
+def test_what_strict_output_can_say_is_said_and_what_it_need_not_know_is_left_out(kind, said):
+    schema = strict_schema(with_field(kind))
+    assert schema["properties"] == {"reason": {"type": "string"}, "x": said}
+    assert schema["required"] == ["reason", "x"]
 
 
 def test_a_typed_dict_and_a_model_with_open_ends_are_closed():
@@ -231,12 +231,12 @@ UNSAID = [
 ]
 
 
-def test_what_strict_output_cannot_say_is_refused_by_model_path_and_way_out():
-    for kind, found in UNSAID:
-        answer = with_field(kind)
-        for _ in "again":
-            with pytest.raises(ConfigError, match=found):
-                strict_schema(answer)
+@pytest.mark.parametrize(("kind", "found"), UNSAID)
+def test_what_strict_output_cannot_say_is_refused_by_model_path_and_way_out(kind, found):
+    answer = with_field(kind)
+    for _ in "again":
+        with pytest.raises(ConfigError, match=found):
+            strict_schema(answer)
 
 
 @pytest.mark.parametrize("root", [list[int], str, Cat | Dog, Literal["yes", "no"]])

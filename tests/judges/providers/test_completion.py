@@ -343,11 +343,11 @@ REFUSED = [
 ]
 
 
-def test_a_refusal_is_one_typed_error_that_says_where_and_what():
-    for status, body, kind in REFUSED:
-        error = http_status_error(status, body.encode(), no_header, PLAIN, "here")
-        assert type(error) is kind
-        assert str(error).startswith(f"here: HTTP {status}: {' '.join(body.split())}")
+@pytest.mark.parametrize(("status", "body", "kind"), REFUSED)
+def test_a_refusal_is_one_typed_error_that_says_where_and_what(status, body, kind):
+    error = http_status_error(status, body.encode(), no_header, PLAIN, "here")
+    assert type(error) is kind
+    assert str(error).startswith(f"here: HTTP {status}: {' '.join(body.split())}")
 
 
 def test_a_server_that_refers_to_another_is_not_followed():

@@ -132,8 +132,9 @@ def openai(server, monkeypatch) -> Any:
 # --- what the list says
 
 
-def test_a_price_is_that_of_the_model_s_own_entry(installed):
-    cases = [
+@pytest.mark.parametrize(
+    ("model", "price"),
+    [
         ("openai/gpt-cached", Price(1, 4, 0.25)),
         ("litellm/openai/gpt-cached", Price(1, 4, 0.25)),
         ("openai/gpt-plain", Price(1, 4)),
@@ -145,15 +146,17 @@ def test_a_price_is_that_of_the_model_s_own_entry(installed):
         ("openai/gpt-writes-free", Price(1, 4)),
         ("openai/gpt-thinks", Price(1, 9)),
         ("openai/gpt-off-peak", Price(1, 4)),
-    ]
-    for model, price in cases:
-        installed()
-        assert find_list_price(model, ()) == ListPrice(**price.model_dump(), source=NAME)
-        assert "litellm" not in sys.modules
+    ],
+)
+def test_a_price_is_that_of_the_model_s_own_entry(installed, model, price):
+    installed()
+    assert find_list_price(model, ()) == ListPrice(**price.model_dump(), source=NAME)
+    assert "litellm" not in sys.modules
 
 
-def test_a_price_that_is_not_sure_is_unknown(installed):
-    cases = [
+@pytest.mark.parametrize(
+    "model",
+    [
         *(
             f"openai/{name}"
             for name in MODELS
@@ -169,10 +172,11 @@ def test_a_price_that_is_not_sure_is_unknown(installed):
         ),
         *("litellm/gpt-plain", "litellm/anthropic/gpt-plain", "litellm/openai/claude-1", "demo/gpt-plain"),
         *("openai/", "litellm/", "litellm//gpt-plain"),
-    ]
-    for model in cases:
-        installed()
-        assert find_list_price(model, ()) is None
+    ],
+)
+def test_a_price_that_is_not_sure_is_unknown(installed, model):
+    installed()
+    assert find_list_price(model, ()) is None
 
 
 @pytest.mark.parametrize(
@@ -365,19 +369,21 @@ def test_a_budget_in_dollars_needs_a_price(missing):
 ENDING: dict[str, Any] = {"litellm_provider": "anthropic", "mode": "chat", "deprecation_date": "2027-01-14"}
 
 
-def test_the_list_has_the_date_on_which_a_model_shuts_down(installed):
-    cases = [
+@pytest.mark.parametrize(
+    ("found", "day"),
+    [
         ({}, date(2027, 1, 14)),
         *(
             ({"deprecation_date": other}, None)
             for other in (None, "", "soon", "2027-02-30", 20270114.5, ["2027-01-14"])
         ),
         ({"litellm_provider": "bedrock"}, None),
-    ]
-    for found, day in cases:
-        installed({"claude-1": {**ENDING, **found}, "claude-2": CHAT})
-        assert find_list_shutdown_date("litellm/anthropic/claude-1") == day
-        assert find_list_shutdown_date("litellm/anthropic/claude-2") is None
+    ],
+)
+def test_the_list_has_the_date_on_which_a_model_shuts_down(installed, found, day):
+    installed({"claude-1": {**ENDING, **found}, "claude-2": CHAT})
+    assert find_list_shutdown_date("litellm/anthropic/claude-1") == day
+    assert find_list_shutdown_date("litellm/anthropic/claude-2") is None
 
 
 @pytest.mark.parametrize("prices", ["", "{", "[]", "null", '{"claude-1": 3}'])

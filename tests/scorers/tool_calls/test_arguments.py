@@ -805,13 +805,13 @@ def nested(levels, leaf, wrap):
 WRAPS = {"objects": lambda inner: {"a": inner}, "lists": lambda inner: [inner]}
 
 
-def test_arguments_may_be_as_deep_as_a_recording_can_hold():
-    for wrap in WRAPS.values():
-        for options in [{}, AT_LEAST, {"only": ["*"]}, {"only": ["zz"]}]:
-            left, right = nested(250, 1, wrap), nested(250, 2, wrap)
-            found = compare({"x": left}, {"x": right}, **options)
-            assert found.score == (options == {"only": ["zz"]})
-            assert len(found.differences) == 1 - found.score
+@pytest.mark.parametrize("wrap", WRAPS.values(), ids=WRAPS)
+@pytest.mark.parametrize("options", [{}, AT_LEAST, {"only": ["*"]}, {"only": ["zz"]}])
+def test_arguments_may_be_as_deep_as_a_recording_can_hold(wrap, options):
+    left, right = nested(250, 1, wrap), nested(250, 2, wrap)
+    found = compare({"x": left}, {"x": right}, **options)
+    assert found.score == (options == {"only": ["zz"]})
+    assert len(found.differences) == 1 - found.score
 
 
 @pytest.mark.parametrize("lists", ["unordered", "contains"])
