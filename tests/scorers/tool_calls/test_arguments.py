@@ -21,6 +21,7 @@ from judgekit.scorers.tool_calls.arguments import (
     compare_arguments,
 )
 from judgekit.scorers.tool_calls.matchers import anything, contains, near, of_type, one_of, regex, similar
+from judgekit.traces.equality import MOST_LEVELS
 from judgekit.traces.message import ToolCall
 from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import ExpectedCall
@@ -808,7 +809,7 @@ WRAPS = {"objects": lambda inner: {"a": inner}, "lists": lambda inner: [inner]}
 @pytest.mark.parametrize("wrap", WRAPS.values(), ids=WRAPS)
 @pytest.mark.parametrize("options", [{}, AT_LEAST, {"only": ["*"]}, {"only": ["zz"]}])
 def test_arguments_may_be_as_deep_as_a_recording_can_hold(wrap, options):
-    left, right = nested(250, 1, wrap), nested(250, 2, wrap)
+    left, right = nested(MOST_LEVELS - 1, 1, wrap), nested(MOST_LEVELS - 1, 2, wrap)
     found = compare({"x": left}, {"x": right}, **options)
     assert found.score == (options == {"only": ["zz"]})
     assert len(found.differences) == 1 - found.score
