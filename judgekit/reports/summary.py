@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -19,6 +18,7 @@ from judgekit.runs.rows import Row
 from judgekit.runs.summary import Summary
 from judgekit.runs.summary_table import SummaryColumn, column_rows, format_number, summary_columns
 from judgekit.runs.summary_text import ScorerSummary, format_counts
+from judgekit.stats.wilson import Interval
 from judgekit.terminal import (
     WithoutTrailingBlanks,
     WrappedWords,
@@ -28,9 +28,6 @@ from judgekit.terminal import (
     recorded_text,
     text_table,
 )
-
-if TYPE_CHECKING:
-    from judgekit.stats.wilson import Interval
 
 _CALLS_SHOWN = 12
 _CLASSES_SHOWN = 12
@@ -152,7 +149,7 @@ def _table_of(columns: Sequence[SummaryColumn]) -> RenderableType:
     return text_table([column.name for column in columns], rows, words=sum(column.is_text for column in columns))
 
 
-def _unusual(intervals: "Mapping[str, Interval | None]") -> Iterator[str]:
+def _unusual(intervals: Mapping[str, Interval | None]) -> Iterator[str]:
     """Yield the methods of intervals if they are not the usual ones: Wilson's, over single samples."""
     scorers: dict[str, list[str]] = {}
     for scorer, interval in intervals.items():

@@ -123,16 +123,9 @@ def agents(trace: Trace) -> list[Agent]:
 
 
 class AgentUsage(NamedTuple):
-    """The usage of one agent of a tree, without that of its sub-agents.
+    """The usage of one agent of a tree, without that of its sub-agents; see `Agent` and `TraceUsage`.
 
-    Attributes:
-        path: The path of the sub-agent; empty in the conversation of the agent itself.
-        agent: The name of the agent; ``None`` if unknown.
-        messages: Its messages.
-        tool_calls: Its tool calls.
-        tool_results: The results of its calls that are known to be errors or not.
-        tool_errors: The results that are errors.
-        repeated_calls: Its calls that repeat an earlier one; ``None`` if their arguments cannot be compared.
+    ``repeated_calls`` is the number of its calls that repeat an earlier one; ``None`` if arguments cannot be compared.
     """
 
     path: str
