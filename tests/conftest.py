@@ -8,12 +8,15 @@ import json
 import os
 import re
 import shutil
+import signal
+import socket
 import sqlite3
 import subprocess
 import sys
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from datetime import UTC
 from functools import lru_cache
@@ -213,6 +216,86 @@ def count_calls() -> Callable[[Callable[[], object]], int]:
         return kinds["call"] + kinds["c_call"]
 
     return count
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory) -> Iterator[Path]:
+    """A folder with the programs judgekit and python, which run their commands in forks of one process: fork_server.py."""
+    folder = tmp_path_factory.mktemp("programs")
+    words = [sys.executable, "-P", Path(__file__).with_name("fork_server.py"), folder]
+    with subprocess.Popen(  # noqa: S603 - our own interpreter
+        words, stdout=subprocess.PIPE, env=os.environ | {"PYTHONUTF8": "1"}
+    ) as server:
+        assert server.stdout.readline() == b"listening\n"
+        yield folder
+        server.kill()
+
+
+class ForkedCommand:
+    """A command in a fork of the server of programs, which is used like ``subprocess.Popen`` with text and pipes."""
+
+    def __init__(self, programs: Path, *words: object) -> None:
+        """Start the program of that name, in the folder and the environment of the tests."""
+        (out, stdout), (err, stderr) = os.pipe(), os.pipe()
+        self.stdout, self.stderr = (os.fdopen(number, encoding="utf-8") for number in (out, err))
+        self.returncode: int | None = None
+        self._link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._link.connect(str(programs / "socket"))
+        request = json.dumps([list(map(str, words)), dict(os.environ), str(Path.cwd())]).encode()
+        with Path(os.devnull).open() as nothing:
+            socket.send_fds(self._link, [request], [nothing.fileno(), stdout, stderr])
+        os.close(stdout)
+        os.close(stderr)
+        self.pid = int(self._link.recv(16))
+
+    def poll(self) -> int | None:
+        """The exit code, or none while it runs."""
+        with suppress(TimeoutError):
+            self.wait(1e-6)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait until it has ended; return the exit code, or the negative number of a signal."""
+        if self.returncode is None:
+            self._link.settimeout(timeout)
+            self.returncode = os.waitstatus_to_exitcode(int(self._link.recv(16)))
+            self._link.close()
+        return self.returncode
+
+    def communicate(self, timeout: float = 60) -> tuple[str, str]:
+        """Wait until it has ended, or kill it after that time; return what it wrote and was not yet read."""
+        with ThreadPoolExecutor(2) as readers, self.stdout, self.stderr:
+            texts = readers.map(lambda stream: stream.read(), (self.stdout, self.stderr))
+            try:
+                self.wait(timeout)
+            finally:
+                self.kill()
+            out, err = texts
+        return out, err
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, if it runs."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+@pytest.fixture
+def forked(programs) -> Iterator[Callable[..., ForkedCommand]]:
+    """Starts commands in forks of one process, which are gone when the test is: a program and its arguments."""
+    running: list[ForkedCommand] = []
+
+    def start(*words: object) -> ForkedCommand:
+        running.append(ForkedCommand(programs, *words))
+        return running[-1]
+
+    yield start
+    for command in running:
+        command.kill()
+        if not command.stdout.closed:
+            command.communicate()
 
 
 # What is in files.

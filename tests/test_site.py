@@ -177,12 +177,14 @@ class Model(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def runner(tmp_path_factory) -> Iterator[Path]:
-    """A program that runs scripts one after another, none with the names of those before it, and a model to ask."""
+    """A script that runs scripts one after another, none with the names of those before it, and a model to ask."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     path = tmp_path_factory.mktemp("runner") / "runner.py"
     path.write_text(
-        "import runpy, sys\n"
+        "import runpy, sys, warnings\n"
+        "warnings.simplefilter('error')\n"
+        "warnings.simplefilter('ignore', DeprecationWarning)\n"
         "from judgekit.judges.providers.provider import PROVIDERS\n"
         f"PROVIDERS['openai'] = PROVIDERS['openai']._replace(base_url='http://127.0.0.1:{server.server_port}/v1')\n"
         "for script in sys.argv[1:]:\n    runpy.run_path(script, run_name='__main__')\n"
@@ -192,10 +194,10 @@ def runner(tmp_path_factory) -> Iterator[Path]:
     server.server_close()
 
 
-def ran(folder: Path, *command: str | Path) -> str:
+def ran(programs: Path, folder: Path, *command: str | Path) -> str:
     """Runs a command as a reader would, in this folder; gives what it printed."""
     environment = {
-        "PATH": f"{Path(sys.executable).parent}:{sysconfig.get_path('scripts')}:{os.environ['PATH']}",
+        "PATH": f"{programs}:{Path(sys.executable).parent}:{sysconfig.get_path('scripts')}:{os.environ['PATH']}",
         "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
         "PYTHONUTF8": "1",
         "HOME": str(folder),
@@ -211,7 +213,7 @@ def ran(folder: Path, *command: str | Path) -> str:
 
 @pytest.mark.processes
 @pytest.mark.parametrize("page", ["README", *SCRIPTS])
-def test_the_code_of_a_page_runs_as_a_reader_would_run_it(page, tmp_path, examples, runner):
+def test_the_code_of_a_page_runs_as_a_reader_would_run_it(page, tmp_path, examples, programs, runner):
     """Blocks with a title are files, others scripts and commands, and the text below one is in what it printed, in order.
 
     A line ``...`` takes the place of others. The folder has the example conversations, or ``examples`` where the page
@@ -225,8 +227,7 @@ def test_the_code_of_a_page_runs_as_a_reader_would_run_it(page, tmp_path, exampl
 
     def run_scripts() -> str | None:
         given, scripts[:] = scripts[:], []
-        strict = ("-W", "error", "-W", "ignore::DeprecationWarning")
-        return ran(tmp_path, sys.executable, *strict, runner, *given) if given else None
+        return ran(programs, tmp_path, "python", runner, *given) if given else None
 
     for number, block in enumerate(blocks(page)):
         if block.file is not None:
@@ -244,7 +245,7 @@ def test_the_code_of_a_page_runs_as_a_reader_would_run_it(page, tmp_path, exampl
         elif block.language == "bash":
             run_scripts()
             commands = [line for line in block.text.splitlines() if not line.startswith("pip install ")]
-            printed = ran(tmp_path, "bash", "-euc", "\n".join(commands)) if page in COMMANDS else None
+            printed = ran(programs, tmp_path, "bash", "-euc", "\n".join(commands)) if page in COMMANDS else None
         elif block.language == "text":
             printed = run_scripts() or printed
             lines = iter([line.rstrip() for line in (printed or "").splitlines()])

@@ -2,18 +2,16 @@
 
 import asyncio
 import json
-import os
 import re
-import subprocess
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import typer.main
@@ -116,27 +114,11 @@ if __name__ == "__main__":
 
 
 @pytest.fixture
-def started() -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts commands in processes of their own, which are gone when the test is."""
-    running: list[subprocess.Popen[str]] = []
+def started(forked) -> Callable[..., Any]:
+    """Starts judgekit's commands in processes of their own, which are gone when the test is."""
     script = Path("command.py").absolute()
     script.write_text(_COMMAND)
-
-    def start(*words: object) -> subprocess.Popen[str]:
-        process = subprocess.Popen(  # noqa: S603 - the script above
-            [sys.executable, str(script), *map(str, words)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        )
-        running.append(process)
-        return process
-
-    yield start
-    for process in running:
-        process.kill()
-        process.communicate()
+    return partial(forked, "python", script)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from judgekit.scorers.tool_calls.f1 import ToolCallF1
 
 pytestmark = pytest.mark.processes
 
-SAMPLES = 2_000
+SAMPLES = 600
 KILLS = int(os.environ.get("JUDGEKIT_KILLS", "3"))
 AT_ONCE = 16
 """The judge's concurrency."""
