@@ -173,7 +173,7 @@ def test_a_run_paid_what_its_judges_server_was_asked_for(server, seed):
     for _ in range(dice.randrange(1, 4)):
         stop = dice.choice(STOPS)
         budget = Budget(requests=dice.randrange(8)) if stop == "budget" else Budget()
-        made = scorers(random.Random(shape), server.url, budget, 10 if stop == "canceled" else 0.4)  # noqa: S311
+        made = scorers(random.Random(shape), server.url, budget, 10 if stop == "canceled" else 1)  # noqa: S311
         record = store.change(record.model_copy(update={"scorers": tuple(map(ScorerRecord.of, made))}))
         missing = MissingScores(store, record.number, dict(enumerate(made)), dice.choice([(), ("failed",)]))
         numbered = [(number, one) for number, one in enumerate(samples) if missing.has_any(number)]
