@@ -562,7 +562,7 @@ def test_nothing_of_a_recording_is_lost_and_every_result_is_paired(recorded, los
         results = [index for index, message in enumerate(messages) if message.role == "tool"]
         pairs = pair_results(messages).calls
         assert sorted(pairs) == results
-        assert all(pairs[index].requestor == messages[index].requestor for index in results)
+        assert all(messages[pairs[index].message].role == messages[index].requestor for index in results)
         errors = [message["error"] for message in simulation["messages"] if message["role"] == "tool"]
         assert [messages[index].is_error for index in results] == errors
         assert Sample.model_validate_json(sample.model_dump_json()) == sample
