@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-import judgekit.stats.agreement
 from judgekit.analysis.labels import HumanLabel
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, RunRecord, ScorerRecord
 from judgekit.runs.store import RunStore, now
 from judgekit.score import Score
+from judgekit.stats.agreement import bootstrap_items
 from judgekit.traces.message import AIMessage
 from judgekit.traces.sample import Sample
 
@@ -77,6 +77,4 @@ def said() -> Callable[..., list[HumanLabel]]:
 @pytest.fixture
 def quick(monkeypatch) -> None:
     """A tenth of the draws, where an audit's intervals are not what is looked at."""
-    monkeypatch.setattr(
-        judgekit.stats.agreement, "bootstrap_items", partial(judgekit.stats.agreement.bootstrap_items, draws=200)
-    )
+    monkeypatch.setattr("judgekit.analysis.measures.bootstrap_items", partial(bootstrap_items, draws=200))
