@@ -222,7 +222,14 @@ def count_calls() -> Callable[[Callable[[], object]], int]:
 def programs(tmp_path_factory) -> Iterator[Path]:
     """A folder with the programs judgekit and python, which run their commands in forks of one process: fork_server.py."""
     folder = tmp_path_factory.mktemp("programs")
-    words = [sys.executable, "-P", Path(__file__).with_name("fork_server.py"), folder]
+    words = [
+        sys.executable,
+        "-P",
+        "-Werror",
+        "-Wignore::DeprecationWarning",
+        Path(__file__).with_name("fork_server.py"),
+        folder,
+    ]
     with subprocess.Popen(  # noqa: S603 - our own interpreter
         words, stdout=subprocess.PIPE, env=os.environ | {"PYTHONUTF8": "1"}
     ) as server:
@@ -238,7 +245,7 @@ class ForkedCommand:
         """Start the program of that name, in the folder and the environment of the tests."""
         (out, stdout), (err, stderr) = os.pipe(), os.pipe()
         self.stdout, self.stderr = (os.fdopen(number, encoding="utf-8") for number in (out, err))
-        self.returncode: int | None = None
+        self.args, self.returncode = words, None
         self._link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._link.connect(str(programs / "socket"))
         request = json.dumps([list(map(str, words)), dict(os.environ), str(Path.cwd())]).encode()

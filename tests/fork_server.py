@@ -32,6 +32,7 @@ LATE = (
     "judgekit.reports.html",
     "jinja2.sandbox",
     "openai",
+    "redis.asyncio",
     "scipy.stats",
 )
 """What is imported when a command needs it."""
@@ -74,6 +75,7 @@ def receive_command(folder: Path) -> list[str]:
     os.chdir(current)
     os.environ.clear()
     os.environ.update(environment)
+    sys.path[:0] = [folder for folder in environment.get("PYTHONPATH", "").split(os.pathsep) if folder]
     return words
 
 
@@ -84,7 +86,8 @@ def main() -> None:
         getattr(judgekit, name)
     import_module("judgekit.cli").load_commands([])
     for name in LATE:
-        import_module(name)
+        with suppress(ImportError):  # what is not installed
+            import_module(name)
     gc.collect()
     gc.freeze()
     folder = Path(sys.argv[1])

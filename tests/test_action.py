@@ -26,7 +26,7 @@ PYTHON = """#!/bin/bash
 mkdir -p "$4/bin"
 printf '#!/bin/bash\\nprintf "%%s\\\\n" "$@" >"$RUNNER_TEMP/installed.txt"\\n' >"$4/bin/pip"
 printf '#!/bin/bash\\nexec "$TEST_PYTHON" "$@"\\n' >"$4/bin/python"
-printf '#!/bin/bash\\nexec "$TEST_PYTHON" -P -m judgekit "$@"\\n' >"$4/bin/judgekit"
+printf '#!/bin/bash\\nexec "$TEST_JUDGEKIT" "$@"\\n' >"$4/bin/judgekit"
 chmod +x "$4"/bin/*
 """
 
@@ -47,20 +47,21 @@ class Ended:
 
 
 @pytest.fixture
-def action(tmp_path, examples) -> Callable[..., Ended]:
+def action(tmp_path, examples, programs) -> Callable[..., Ended]:
     """Runs the action's scripts one after the other in a checkout with the example conversations, until one fails."""
-    checkout, temp, programs = (tmp_path / name for name in ("checkout", "temp", "programs"))
-    for folder in (checkout, temp, programs):
+    checkout, temp, runner = (tmp_path / name for name in ("checkout", "temp", "runner"))
+    for folder in (checkout, temp, runner):
         folder.mkdir()
     shutil.copy(examples / "conversations.jsonl", checkout)
-    (programs / "python").write_text(PYTHON)
-    (programs / "python").chmod(0o755)
+    (runner / "python").write_text(PYTHON)
+    (runner / "python").chmod(0o755)
 
     def run(**given: str) -> Ended:
         inputs = {name: str(one.get("default", "")) for name, one in ACTION["inputs"].items()} | given
         common = {
-            "PATH": f"{programs}:/usr/bin:/bin",
+            "PATH": f"{runner}:/usr/bin:/bin",
             "TEST_PYTHON": sys.executable,
+            "TEST_JUDGEKIT": str(programs / "judgekit"),
             "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
             "PYTHONUTF8": "1",
             "GITHUB_ACTION_PATH": "/actions/judgekit",

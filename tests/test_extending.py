@@ -40,12 +40,13 @@ def snippets(text: str, language: str) -> list[str]:
 
 
 @pytest.fixture
-def cli(run_python) -> Callable[..., tuple[int, str, str]]:
+def cli(forked) -> Callable[..., tuple[int, str, str]]:
     """Runs judgekit as its users do: exit code, what it printed, and what it said beside."""
 
-    def run(*arguments: str, **environment: str) -> tuple[int, str, str]:
-        done = run_python("-P", "-m", "judgekit", *arguments, **environment)
-        return done.returncode, done.stdout, done.stderr
+    def run(*arguments: str) -> tuple[int, str, str]:
+        command = forked("judgekit", *arguments)
+        out, err = command.communicate()
+        return command.returncode, out, err
 
     return run
 
@@ -261,11 +262,11 @@ def test_an_error_of_an_own_scorer_names_its_line(cli):
     assert "KeyError: 'x' (broken.py, line 2, in broken)" in out
 
 
-def test_a_file_that_is_called_as_a_module_of_python_hides_it_from_nobody(cli):
+def test_a_file_that_is_called_as_a_module_of_python_hides_it_from_nobody(run_python):
     Path("json.py").write_text(Path("my_scorers.py").read_text())
     Path("calendar.py").write_text("from judgekit import scorer\n\n@scorer\ndef day(sample):\n    return 1.0\n")
     Path("sched.py").write_text("raise RuntimeError('the wrong one')\n")
     Path("needs.py").write_text("import sched\n\n" + Path("calendar.py").read_text())
-    assert means(cli("run", "turns.jsonl", *FORMAT, "--scorer", "needs.py:day")[1]) == {"day": "1.000"}
-    _, out, err = cli("run", "turns.jsonl", *FORMAT, "--scorer", "calendar.py:day")
-    assert means(out) == {"day": "1.000"}, err
+    for file in ("needs", "calendar"):
+        done = run_python("-P", "-m", "judgekit", "run", "turns.jsonl", *FORMAT, "--scorer", f"{file}.py:day")
+        assert means(done.stdout) == {"day": "1.000"}, done.stderr

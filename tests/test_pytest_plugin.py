@@ -453,7 +453,7 @@ def test_tone(judgekit, number):
 
 @pytest.fixture
 def workers(pytester, monkeypatch):
-    """Runs twelve tests in four workers that ask a slow provider. Returns the keys of all requests so far."""
+    """Runs twelve tests in two workers that ask a slow provider. Returns the keys of all requests so far."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     monkeypatch.setenv("OPENAI_API_KEY", "none")
@@ -461,7 +461,7 @@ def workers(pytester, monkeypatch):
     pytester.makepyfile(test_agent=TWELVE)
 
     def run(*options, passed):
-        plugins = ("-pxdist.plugin", "-pjudgekit.pytest_plugin", "-pno:cacheprovider", "--tx=4*popen")
+        plugins = ("-pxdist.plugin", "-pjudgekit.pytest_plugin", "-pno:cacheprovider", "--tx=2*popen")
         pytester.runpytest_subprocess(*plugins, *options).assert_outcomes(passed=passed)
         assert len(list(pytester.path.glob("gw*"))) > 1  # several workers had tests
         return (pytester.path / "asked").read_text().split()
@@ -480,10 +480,10 @@ def keys_in(cassette: Path) -> list[str]:
 def test_workers_that_ask_the_same_at_once_ask_it_once_and_record_one_line(workers, pytester):
     cassette = pytester.path / "cassettes" / "replies.jsonl"
     each = "--dist=each"  # all tests in all workers
-    asked = workers(each, "--judgekit-judges", passed=48)
+    asked = workers(each, "--judgekit-judges", passed=24)
     assert sorted(keys_in(cassette)) == sorted(set(asked)) == sorted(asked)
     assert len(asked) == 12
-    assert workers(each, passed=48) == asked  # replayed
+    assert workers(each, passed=24) == asked  # replayed
 
 
 @pytest.mark.processes

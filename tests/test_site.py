@@ -182,9 +182,7 @@ def runner(tmp_path_factory) -> Iterator[Path]:
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     path = tmp_path_factory.mktemp("runner") / "runner.py"
     path.write_text(
-        "import runpy, sys, warnings\n"
-        "warnings.simplefilter('error')\n"
-        "warnings.simplefilter('ignore', DeprecationWarning)\n"
+        "import runpy, sys\n"
         "from judgekit.judges.providers.provider import PROVIDERS\n"
         f"PROVIDERS['openai'] = PROVIDERS['openai']._replace(base_url='http://127.0.0.1:{server.server_port}/v1')\n"
         "for script in sys.argv[1:]:\n    runpy.run_path(script, run_name='__main__')\n"

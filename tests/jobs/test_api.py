@@ -276,8 +276,7 @@ def test_a_scorer_that_asks_a_judge_stays_here_and_may_be_an_object(conversation
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("ran", [run, lambda *given, **named: asyncio.run(arun(*given, **named))], ids=["run", "arun"])
-def test_with_workers_a_run_is_the_same(conversations, ran):
+def test_with_workers_a_run_is_the_same(conversations):
     """Of 1,200 samples two cannot be read; a judge is asked in this process."""
     path = conversations(1_200)
     lines = path.read_text().splitlines(keepends=True)
@@ -285,9 +284,9 @@ def test_with_workers_a_run_is_the_same(conversations, ran):
     path.write_text("".join(lines))
     scorers = ["tool_call_f1", AgentGoalAccuracyWithoutReference(ScriptedJudge(lambda _: ANSWER)), "tool_call_accuracy"]
     with pytest.warns(UserWarning, match="^2 records could not be read"):
-        alone = ran(path, scorers)
+        alone = run(path, scorers)
     with pytest.warns(UserWarning, match="^2 records could not be read"):
-        shared = ran(path, scorers, workers=2, store="runs.sqlite")
+        shared = asyncio.run(arun(path, scorers, workers=2, store="runs.sqlite"))
     rows = [[(row.index, row.scorer, row.score.value, row.score.reason) for row in one] for one in (alone, shared)]
     assert rows[0] == rows[1]
     assert [line.counts["scored"] for line in shared.summary] == [1_198] * 3
@@ -334,7 +333,7 @@ def test_a_script_without_a_guard_is_told_of_it(conversations):
 
 @pytest.mark.processes
 def test_ctrl_c_stops_workers_and_keeps_what_is_done_which_goes_on_later(conversations):
-    conversations(8_000)
+    conversations(4_000)
     process = script('if __name__ == "__main__":')
 
     def rows() -> int:
@@ -350,6 +349,6 @@ def test_ctrl_c_stops_workers_and_keeps_what_is_done_which_goes_on_later(convers
     out, err = process.communicate(timeout=50)
     assert (process.returncode, "Traceback" in err, out.split()[0]) == (0, False, "interrupted")
     done = int(out.split()[1])
-    assert 0 < done < 8_000
+    assert 0 < done < 4_000
     found = resume(store="runs.sqlite", workers=2)
-    assert [row.index for row in found] == list(range(8_000))
+    assert [row.index for row in found] == list(range(4_000))

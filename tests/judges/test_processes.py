@@ -2,14 +2,12 @@
 
 import hashlib
 import json
-import os
 import random
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -69,20 +67,18 @@ def answers(server, goal):
     return answers
 
 
+@pytest.fixture
+def judging(forked):
+    """Starts a run of all samples in a process of its own, that waits for the file ``go``."""
+    Path("command.py").write_text(COMMAND)
+    return partial(started, forked)
+
+
 @contextmanager
-def judging(tmp_path, name, lease=10.0):
-    """A run of all samples in a process of its own, that waits for the file ``go``."""
+def started(forked, name, lease=10.0):
     words = ["run", "samples.jsonl", "--scorer", "agent_goal_accuracy_without_reference", "--output", f"{name}.jsonl"]
     ready = f"{name}.ready"
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    with Path(f"{name}.out").open("w") as out:
-        process = subprocess.Popen(  # noqa: S603 - the script above
-            [sys.executable, "-c", COMMAND, str(lease), ready, *words],
-            cwd=tmp_path,
-            env=environment,
-            stdout=out,
-            stderr=out,
-        )
+    process = forked("python", "command.py", lease, ready, *words)
     try:
         until(lambda: Path(ready).exists() or process.poll() is not None)
         yield process
@@ -99,8 +95,8 @@ def until(it_is_so):
         time.sleep(0.002)
 
 
-def must_end_well(process, name):
-    assert process.wait(timeout=50) == 0, Path(f"{name}.out").read_text()
+def must_end_well(process):
+    assert process.wait(timeout=50) == 0, process.communicate()
 
 
 def sent_by(name):
@@ -131,13 +127,13 @@ def is_sound():
     return found == [("ok",)]
 
 
-def test_two_processes_with_one_cache_send_each_request_once(server, conversations, answers, tmp_path):
-    samples = conversations(2_000)
+def test_two_processes_with_one_cache_send_each_request_once(server, conversations, answers, judging):
+    samples = conversations(500)
     answers(10 * samples)
-    with judging(tmp_path, "a") as a, judging(tmp_path, "b") as b:
+    with judging("a") as a, judging("b") as b:
         Path("go").touch()
-        must_end_well(a, "a")
-        must_end_well(b, "b")
+        must_end_well(a)
+        must_end_well(b)
     assert len(server.requests) == samples
     assert len(set(asked(server))) == samples
     assert sent_by("a") > 0
@@ -147,7 +143,7 @@ def test_two_processes_with_one_cache_send_each_request_once(server, conversatio
 
 
 def test_a_run_that_is_killed_goes_on_where_it_was_and_asks_nothing_twice_that_was_answered(
-    server, conversations, answers, tmp_path
+    server, conversations, answers, judging
 ):
     samples = conversations(200)
     Path("go").touch()
@@ -157,7 +153,7 @@ def test_a_run_that_is_killed_goes_on_where_it_was_and_asks_nothing_twice_that_w
         known = stored() if CACHE.exists() else set()
         before = len(server.requests)
         answers(moment)
-        with judging(tmp_path, "killed", lease=0.3) as process:
+        with judging("killed", lease=0.3) as process:
             until(lambda: len(server.requests) > moment)  # noqa: B023 - called at once
             process.send_signal(signal.SIGKILL)
             process.wait()
@@ -168,8 +164,8 @@ def test_a_run_that_is_killed_goes_on_where_it_was_and_asks_nothing_twice_that_w
     assert 0 < in_flight <= 3 * AT_ONCE
     known, before = stored(), len(server.requests)
     answers(10 * samples)
-    with judging(tmp_path, "resumed", lease=0.3) as process:
-        must_end_well(process, "resumed")
+    with judging("resumed", lease=0.3) as process:
+        must_end_well(process)
     assert known.isdisjoint(asked(server)[before:])
     assert len(server.requests) == samples + in_flight
     assert sent_by("resumed") == samples - len(known)
@@ -177,14 +173,14 @@ def test_a_run_that_is_killed_goes_on_where_it_was_and_asks_nothing_twice_that_w
     assert is_sound()
 
 
-def test_when_one_process_is_killed_another_does_its_share_in_time(server, conversations, answers, tmp_path):
+def test_when_one_process_is_killed_another_does_its_share_in_time(server, conversations, answers, judging):
     samples = conversations(200)
     answers(10 * samples)
-    with judging(tmp_path, "a", lease=2) as a, judging(tmp_path, "b", lease=2) as b:
+    with judging("a", lease=2) as a, judging("b", lease=2) as b:
         Path("go").touch()
         until(lambda: len(server.requests) > samples / 4)
         a.send_signal(signal.SIGKILL)
-        must_end_well(b, "b")
+        must_end_well(b)
     assert len(stored()) == samples
     assert len(server.requests) <= samples + AT_ONCE
     assert is_sound()

@@ -2,18 +2,18 @@
 
 import asyncio
 import json
-import os
 import random
 import re
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections import Counter
 from contextlib import closing
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -257,27 +257,20 @@ def shared(starting_redis):
 
 
 @pytest.fixture
-def working(shared, provider):
+def working(shared, provider, forked):
     """Starts processes that ask so many questions; the last of their words is the file of what they found."""
-    running = []
+    outputs = (f"{number}.json" for number in count())
     Path("work.py").write_text(WORKER)
 
-    def start(what="replies", number=2_000, lease=10.0, first=0):
-        out = f"{len(running)}.json"
-        words = ["work.py", what, shared.url, provider.port, lease, first, number, out]
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-        running.append(subprocess.Popen([sys.executable, *map(str, words)], env=environment))  # noqa: S603
-        return running[-1]
+    def start(what="replies", number=600, lease=10.0, first=0):
+        return forked("python", "work.py", what, shared.url, provider.port, lease, first, number, next(outputs))
 
-    yield start
-    for process in running:
-        process.kill()
-        process.wait()
+    return start
 
 
 def found_by(process):
     """What a process found, once it is done."""
-    assert process.wait(timeout=50) == 0
+    assert process.wait(timeout=50) == 0, process.communicate()
     return json.loads(Path(process.args[-1]).read_text())
 
 
@@ -292,24 +285,24 @@ def until(it_is_so):
 # Replies
 
 
-def test_four_processes_send_each_of_2000_requests_once(provider, working):
+def test_four_processes_send_each_of_600_requests_once(provider, working):
     ends = [found_by(process) for process in [working() for _ in range(4)]]
-    assert provider.total == len(provider.sent) == 2_000
-    assert len(ends[0]["found"]) == 2_000
+    assert provider.total == len(provider.sent) == 600
+    assert len(ends[0]["found"]) == 600
     assert all(end["found"] == ends[0]["found"] for end in ends)
 
 
-def test_six_killed_processes_cost_what_they_had_under_way(provider, working):
+def test_three_killed_processes_cost_what_they_had_under_way(provider, working):
     provider.delay = 0.05
     running = [working(lease=1) for _ in range(4)]
-    for kill in range(6):
-        until(lambda: provider.total > 200 * (kill + 1))  # noqa: B023 - called at once
+    for kill in range(3):
+        until(lambda: provider.total > 150 * (kill + 1))  # noqa: B023 - called at once
         running[0].kill()
         running[0].wait()
         running = [*running[1:], working(lease=1)]
     ends = [found_by(process) for process in running]
-    assert len(provider.sent) == 2_000
-    assert 2_000 < provider.total <= 2_000 + 6 * SLOTS
+    assert len(provider.sent) == 600
+    assert 600 < provider.total <= 600 + 3 * SLOTS
     assert all(end["found"] == ends[0]["found"] for end in ends)
 
 
@@ -342,7 +335,7 @@ def test_while_redis_restarts_processes_wait_and_pay_nothing_twice(provider, wor
 
 def test_what_killed_processes_had_under_way_is_charged_and_the_budget_holds(provider, working, shared):
     running = [working("budget", 500, first=1_000 * place) for place in range(4)]
-    for kill in range(6):
+    for kill in range(3):
         until(lambda: provider.total > 40 * (kill + 1))  # noqa: B023 - called at once
         running[0].kill()
         running[0].wait()
@@ -379,7 +372,7 @@ main()
 
 
 @pytest.fixture
-def judgekit(server, shared, goal, tmp_path):
+def judgekit(server, shared, goal, tmp_path, forked, monkeypatch):
     """Runs a command in a process of its own, with a judge that is the server and whose cache is Redis."""
     good = server.says({"goals": [goal | {"evidence": [1]}]})
 
@@ -397,16 +390,9 @@ def judgekit(server, shared, goal, tmp_path):
         f'cache = "{shared.url}"\nbudget = {{requests = 10_000}}\n'
     )
 
-    def start(*words):
-        return subprocess.Popen(  # noqa: S603 - the script above
-            [sys.executable, "-c", COMMAND, *words],
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "300"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-
-    return start
+    Path("command.py").write_text(COMMAND)
+    monkeypatch.setenv("COLUMNS", "300")
+    return partial(forked, "python", "command.py")
 
 
 @pytest.mark.parametrize("has_data", [True, False], ids=["with its data", "empty"])
@@ -416,7 +402,7 @@ def test_a_run_that_loses_redis_for_good_stops_and_is_resumed_and_pays_nothing_t
     run = judgekit("run", "samples.jsonl", "--scorer", "agent_goal_accuracy_without_reference")
     until(lambda: len(server.requests) > 50 or run.poll() is not None)
     shared.kill()
-    out, _ = run.communicate(timeout=50)
+    out = "".join(run.communicate())
     assert run.returncode == 2, out
     assert re.search(rf"{re.escape(shared.url)}: Redis is away( for \d+ s)?: Error 111 connecting to ", out), out
     assert "start it; judgekit resume continues from here" in out
@@ -424,12 +410,13 @@ def test_a_run_that_loses_redis_for_good_stops_and_is_resumed_and_pays_nothing_t
     assert "Traceback" not in out
     kept = [line for file in Path(".judgekit").glob("unstored-*") for line in file.read_text().splitlines()]
     assert 0 < len(kept) <= SLOTS
-    assert f"the replies to {len(kept)} paid requests could not be stored there and are in .judgekit" in out
+    requests = "1 paid request" if len(kept) == 1 else f"{len(kept)} paid requests"
+    assert f"the replies to {requests} could not be stored there and are in .judgekit" in out
     if not has_data:
         shutil.rmtree(tmp_path / "appendonlydir", ignore_errors=True)
     shared.start()
     resumed = judgekit("resume")
-    out, _ = resumed.communicate(timeout=50)
+    out = "".join(resumed.communicate())
     assert resumed.returncode == 0, out
     assert "200 of 200" in out
     assert len(server.requests) == 200
