@@ -137,6 +137,7 @@ def holdout(samples: JudgedSamples) -> tuple[int, AlignmentVerdict]:
     return chosen, holdout_verdict(samples.only(~in_validation), chosen)
 
 
+@pytest.mark.simulations
 @pytest.mark.usefixtures("_few_draws")
 @pytest.mark.parametrize(("mean_gain", "design", "power"), [(0.04, holdout, 0.33), (0.08, holdout, 0.63), (0.04, max_t_verdict, 0.49), (0.08, max_t_verdict, 0.81)])  # fmt: skip
 def test_power_with_100_labels(
@@ -163,6 +164,7 @@ def draw_labels(dice: np.random.Generator, human: NDArray[np.float64]) -> Judged
     return draw(dice, dice.choice(human, VALIDATION + TEST, replace=False), np.full(9, ACCURACY))
 
 
+@pytest.mark.simulations
 @pytest.mark.usefixtures("_few_draws")
 @pytest.mark.parametrize("design", [holdout, max_t_verdict])
 def test_equal_candidates_are_seldom_shown_on_human_labels(
@@ -175,6 +177,7 @@ def test_equal_candidates_are_seldom_shown_on_human_labels(
     assert found["worse"] <= 0.064 * ALIGNMENTS
 
 
+@pytest.mark.simulations
 def test_intervals_of_audit_records_cover_what_everybody_would_say(human: NDArray[np.float64]) -> None:
     dice, covered = np.random.default_rng(1), Counter[str]()
     passed = human.mean()

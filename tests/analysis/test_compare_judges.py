@@ -191,6 +191,7 @@ def test_where_people_differ_a_judge_is_as_close_to_them_as_to_each_on_average()
     assert (closer.sample_count, closer.a, closer.b) == (10, pytest.approx(2 / 3), pytest.approx(1 / 3))
 
 
+@pytest.mark.simulations
 def test_the_best_of_several_equal_prompts_is_seldom_found_better(monkeypatch):
     monkeypatch.setattr(AgreementTables, "of", partial(AgreementTables.of, draws=20))  # which are not looked at
     dice, found = random.Random(0), 0  # noqa: S311 - judges, and no secrets

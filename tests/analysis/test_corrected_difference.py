@@ -117,6 +117,7 @@ def test_labels_of_one_run_give_the_tipping_point_and_the_labels_needed(runs):
     assert needed.endswith(f"labels on B would likely show a difference of {one.difference:.3f}, which the judge sees")
 
 
+@pytest.mark.simulations
 def test_as_many_labels_as_were_said_to_be_needed_show_a_difference_about_as_often_as_was_said(judged, tmp_path):
     """A judge that errs alike on both, whose difference is therefore less than the true one by a factor of 0.7."""
     before, after = outcomes(0.45, 0.9, 0.8, 3), outcomes(0.78, 0.9, 0.8, 4)

@@ -371,6 +371,7 @@ def test_trials_of_one_task_are_worth_fewer_verdicts():
     assert independent_share([1.0] * 20, ["one", "two"] * 10) == 0.1
 
 
+@pytest.mark.simulations
 def test_samples_that_are_alike_seldom_look_like_two_populations(judged):
     dice = random.Random(0)  # noqa: S311 - no secret
     lengths = [dice.randint(1, 40) for _ in range(400)]
@@ -436,6 +437,7 @@ def of_each_model(shared_data):
     return {model: verdicts[:40] for model, verdicts in found.items()}
 
 
+@pytest.mark.simulations
 def test_the_errors_of_gpt4_on_five_models_give_no_corrected_number_for_the_sixth(shared_data, judged, tmp_path):
     """Carried over all the same, by votes of both turns with ties, 3 of the 6 were given, and 1 of these intervals covered."""
     models = of_each_model(shared_data)

@@ -64,6 +64,7 @@ def test_what_an_audit_found_is_planned_with(judged, tmp_path):
     assert plan.mean == (tone.correction.corrected.value, "corrected")
 
 
+@pytest.mark.simulations
 def test_a_gate_planned_for_is_met_as_often_as_was_said(judged):
     """Of 100 means corrected by the planned number of labels 80 % meet the gate, give or take three standard deviations."""
     truth, verdicts = said(800, seed=3)

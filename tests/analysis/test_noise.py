@@ -188,6 +188,7 @@ def test_the_two_orders_of_a_pair_are_two_verdicts():
     assert [*found.components] == ["item", "order", "item x order"]
 
 
+@pytest.mark.simulations
 def test_repeats_that_stop_when_the_lead_is_plain_are_counted_as_if_they_did_not():
     repeat, likely = random.Random(0), 0.7  # noqa: S311 - no secret
     samples = [sample(judged=[float(repeat.random() < likely) for _ in range(9)]) for _ in range(400)]

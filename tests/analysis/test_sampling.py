@@ -49,6 +49,7 @@ def test_a_larger_draw_holds_a_smaller_one_of_the_same_seed(by_verdict):
     assert all(smaller < larger for smaller, larger in pairwise(draws))
 
 
+@pytest.mark.simulations
 def test_every_sample_is_as_likely_as_its_probability_says():
     """Each of 20 samples in 5 of 20 places: over 2,000 repeats 500 times, within five standard deviations."""
     made = scored(*[YES] * 4, *[NO] * 16)
@@ -153,6 +154,7 @@ def test_samples_with_one_confidence_stay_together():
     assert len(strata(rows, by_confidence=True)) == 1
 
 
+@pytest.mark.simulations
 def test_labels_drawn_apart_tell_as_much_as_many_more_at_random():
     """1,000 repeats of 60 from 400: the variance of the mean that people would give is at least 1.25 times as large at random."""
     made, truth = unsure(400)

@@ -195,6 +195,7 @@ def test_items_said_again_in_a_group_tell_nothing_more():
     assert again == (pytest.approx(once.low), pytest.approx(once.high), "bootstrap, 40 groups")
 
 
+@pytest.mark.simulations
 def test_with_trials_of_tasks_only_the_clustered_interval_covers_kappa_as_often_as_it_says():
     random = np.random.default_rng(14)
     runs, tasks, trials = 60, 50, 4
@@ -308,6 +309,7 @@ def test_tables_of_items_said_again_in_a_group_tell_nothing_more():
     assert AgreementTables.of([0], [0], values=(0, 1)).figure(table_kappa) == (None, None)
 
 
+@pytest.mark.simulations
 @pytest.mark.parametrize(("positive", "wrong"), [(0.7, 0.1), (0.9, 0.05), (0.7, 0.02)])
 @pytest.mark.parametrize("by_verdict", [False, True])
 def test_intervals_of_sixty_items_cover_kappa_as_often_as_they_say(positive, wrong, by_verdict):

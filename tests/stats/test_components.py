@@ -47,6 +47,7 @@ def test_with_prompts_and_repeats_they_are_those_of_the_table_of_mean_squares():
     assert found.negative == ("interaction",)
 
 
+@pytest.mark.simulations
 @pytest.mark.parametrize("missing", [0, 0.3])
 def test_what_was_put_in_is_found_on_average_also_where_repeats_are_missing(missing):
     random = np.random.default_rng(8)

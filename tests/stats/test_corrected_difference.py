@@ -143,6 +143,7 @@ def draw_labels(random, design, judged, clusters):
     )
 
 
+@pytest.mark.simulations
 @pytest.mark.parametrize("design", ["paired", "overlapping", "disjoint", "clustered", "by verdict"])
 def test_intervals_cover_what_people_say(design):
     """400 draws of 30 labels of each system; a judge that errs more on B, so that its own interval covers less."""

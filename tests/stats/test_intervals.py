@@ -155,6 +155,7 @@ def missed(draws, groups, truth):
     return np.mean(found[:, 0] > truth), np.mean(found[:, 1] < truth)
 
 
+@pytest.mark.simulations
 @pytest.mark.parametrize(
     ("share", "icc", "tasks", "trials"),
     [(0.5, 1 / 3, 40, 5), (0.9, 0.4, 10, 8), (0.95, 0.3, 20, 5), (0.98, 0.4, 50, 8)],

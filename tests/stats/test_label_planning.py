@@ -29,6 +29,7 @@ def test_a_perfect_judge_needs_none_and_too_few_samples_no_number():
     assert labels_needed(0.5, 0, 0.05 / Z, 384) is None
 
 
+@pytest.mark.simulations
 @pytest.mark.parametrize(("sensitivity", "specificity"), [(0.95, 0.95), (0.9, 0.7), (0.8, 0.6)])
 def test_with_that_many_labels_the_interval_is_as_wide_as_wanted(sensitivity, specificity):
     """The mean half-width over 300 draws, with t for z and Bessel's corrections: at most a tenth off."""

@@ -205,6 +205,7 @@ def covered(intervals, truth):
     return np.mean([one.low <= truth <= one.high for one in intervals])
 
 
+@pytest.mark.simulations
 def test_it_covers_the_share_that_people_would_count():
     cases_1 = [(0.5, 0.9, 0.9), (0.8, 0.9, 0.6), (0.95, 0.97, 0.7), (0.3, 0.8, 0.97), (0.7, 0.99, 0.8), (0.5, 0.5, 0.5)]
     for n in [20, 60]:
@@ -214,6 +215,7 @@ def test_it_covers_the_share_that_people_would_count():
             assert covered(found, share) >= 0.93
 
 
+@pytest.mark.simulations
 @pytest.mark.parametrize("n", [20, 60])
 def test_it_covers_it_from_strata_of_the_verdict_of_which_the_rarer_has_as_many_labels(n):
     human, judged = verdicts(np.random.default_rng(2), 400, 600, 0.8, 0.9, 0.8)
@@ -229,6 +231,7 @@ def test_it_covers_it_from_strata_of_the_verdict_of_which_the_rarer_has_as_many_
     assert abs(human[-1][labeled].mean() - 0.8) > 0.05  # the labels themselves are far from it
 
 
+@pytest.mark.simulations
 @pytest.mark.parametrize("labeled", [5, 2], ids=["tasks", "trials of each task"])
 def test_with_trials_of_tasks_only_groups_make_it_cover_the_mean(labeled):
     random = np.random.default_rng(3)
@@ -268,6 +271,7 @@ def votes(shared_data):
     return np.array([(value, said[item]) for item, value in by_item["expert"]])
 
 
+@pytest.mark.simulations
 @pytest.mark.parametrize(("n", "ties"), [(20, False), (60, True), (150, False)])
 def test_it_covers_what_all_experts_say_by_the_labels_of_some_where_gpt_4_alone_never_does(votes, n, ties):
     human, judged = (votes if ties else votes[(votes != 0.5).all(axis=1)]).T
@@ -282,6 +286,7 @@ def test_it_covers_what_all_experts_say_by_the_labels_of_some_where_gpt_4_alone_
     assert np.mean([one.effective_labels for one in found]) > 1.1 * n
 
 
+@pytest.mark.simulations
 @pytest.mark.parametrize(("applying", "n", "mean"), [(0.2, 60, 0.9), (0.2, 60, 0.5), (0.5, 20, 0.97), (0.8, 60, 0.9)])
 def test_a_mean_over_samples_to_which_the_question_applies_is_covered_however_few_these_are(applying, n, mean):
     random = np.random.default_rng(1)

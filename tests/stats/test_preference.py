@@ -67,6 +67,7 @@ def test_there_is_no_interval_where_all_say_the_same(first, method):
     assert [one and one.method for one in intervals] == [method] * len(intervals)
 
 
+@pytest.mark.simulations
 @pytest.mark.parametrize(("ties", "clustered"), [(0, False), (0.8, False), (0.8, True)])
 def test_intervals_cover_as_often_as_they_say_with_ties_and_with_votes_on_one_question(ties, clustered):
     random = np.random.default_rng(11)

@@ -35,6 +35,7 @@ def granted(find, confidence, wrong, looks, alpha=ALPHA):
     return next((value for value in values if value is not None), None)
 
 
+@pytest.mark.simulations
 @pytest.mark.parametrize(
     ("rate", "levels", "annotators"),
     [
@@ -65,6 +66,7 @@ def test_while_labels_are_added_until_it_is_granted_the_guarantee_fails_no_more_
     assert annotators > 1 or np.mean(broken[by_binomial_tests]) > 1.5 * DELTA
 
 
+@pytest.mark.simulations
 @pytest.mark.parametrize("alpha", [0.1, 0.2])
 def test_on_real_labels_the_guarantee_fails_no_more_often_than_delta_in_50_orders(shared_data, alpha):
     """GPT-4 on pairs of LLMBar: its verdict is that of most strategies in both orders, their share its confidence."""

@@ -17,6 +17,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.simulations
 @pytest.mark.parametrize("shape", SHAPES)
 def test_bounds_that_are_looked_at_after_every_value_miss_at_most_5_of_100_times(shape):
     mean, repeat = SHAPES[shape]
