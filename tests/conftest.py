@@ -89,7 +89,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Two processes that collect tests must give them the same names. What starts another Python is marked."""
     if " at 0x" in item.nodeid:
         raise pytest.UsageError(f"{item.nodeid}: an object's address is in this id; give the parameter another one")
-    if "run_python" in getattr(item, "fixturenames", ()):
+    if not {"run_python", "programs"}.isdisjoint(getattr(item, "fixturenames", ())):
         item.add_marker(pytest.mark.processes)
 
 
@@ -241,14 +241,14 @@ def programs(tmp_path_factory) -> Iterator[Path]:
 class ForkedCommand:
     """A command in a fork of the server of programs, which is used like ``subprocess.Popen`` with text and pipes."""
 
-    def __init__(self, programs: Path, *words: object) -> None:
-        """Start the program of that name, in the folder and the environment of the tests."""
+    def __init__(self, programs: Path, folder: Path, *words: object) -> None:
+        """Start the program of that name in a folder, in the environment of the tests."""
         (out, stdout), (err, stderr) = os.pipe(), os.pipe()
         self.stdout, self.stderr = (os.fdopen(number, encoding="utf-8") for number in (out, err))
         self.args, self.returncode = words, None
         self._link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._link.connect(str(programs / "socket"))
-        request = json.dumps([list(map(str, words)), dict(os.environ), str(Path.cwd())]).encode()
+        request = json.dumps([list(map(str, words)), dict(os.environ), str(folder)]).encode()
         with Path(os.devnull).open() as nothing:
             socket.send_fds(self._link, [request], [nothing.fileno(), stdout, stderr])
         os.close(stdout)
@@ -290,12 +290,12 @@ class ForkedCommand:
 
 
 @pytest.fixture
-def forked(programs) -> Iterator[Callable[..., ForkedCommand]]:
-    """Starts commands in forks of one process, which are gone when the test is: a program and its arguments."""
+def forked(programs, tmp_path) -> Iterator[Callable[..., ForkedCommand]]:
+    """Starts commands in forks of one process, which end with the test: a program and its arguments, in the test's folder."""
     running: list[ForkedCommand] = []
 
     def start(*words: object) -> ForkedCommand:
-        running.append(ForkedCommand(programs, *words))
+        running.append(ForkedCommand(programs, tmp_path, *words))
         return running[-1]
 
     yield start

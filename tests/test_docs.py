@@ -118,19 +118,21 @@ def test_the_reference_row_in_the_readme_joins(tmp_path):
 
 
 @pytest.mark.parametrize("script", ["deterministic", "judged", "own_scorer"])
-def test_the_examples_run(script, run_python, examples):
-    done = run_python(examples / f"{script}.py")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "n=14 of 14" in done.stdout
+def test_the_examples_run(script, forked, examples):
+    command = forked("python", examples / f"{script}.py")
+    out, err = command.communicate()
+    assert (command.returncode, err) == (0, "")
+    assert "n=14 of 14" in out
 
 
-def test_the_example_of_a_table_of_answers_gives_the_numbers_of_counting_by_hand(run_python, examples):
+def test_the_example_of_a_table_of_answers_gives_the_numbers_of_counting_by_hand(forked, examples):
     """Matched are capital, return and delivery; wrong are the two of which only one negates; one is not answered."""
-    done = run_python(examples / "answers.py")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert re.search(r"^answer_match +0\.55 \(n=6 of 6\)$", done.stdout, re.MULTILINE)  # 2 x 3 / (2 x 3 + 2 x 2 + 1)
-    assert "f1; accuracy 0.500, precision 0.600, recall 0.500, f1 0.545" in done.stdout
-    assert "author: no_answer, the response is empty" in done.stdout
+    command = forked("python", examples / "answers.py")
+    out, err = command.communicate()
+    assert (command.returncode, err) == (0, "")
+    assert re.search(r"^answer_match +0\.55 \(n=6 of 6\)$", out, re.MULTILINE)  # 2 x 3 / (2 x 3 + 2 x 2 + 1)
+    assert "f1; accuracy 0.500, precision 0.600, recall 0.500, f1 0.545" in out
+    assert "author: no_answer, the response is empty" in out
 
 
 def test_the_judges_of_the_documentation_load_as_written(tmp_path):

@@ -12,10 +12,11 @@ def told(out: str) -> str:
     return " ".join(out.split())
 
 
-def test_the_program_shows_a_lenient_judge_and_a_gate_that_is_not_met_for_it(run_python, examples, tmp_path):
-    done = run_python(examples / "audit.py")
-    assert (done.returncode, done.stderr) == (0, "")
-    out = told(done.stdout)  # of 14 conversations the judge passes 9; the person not two of these, and no other
+def test_the_program_shows_a_lenient_judge_and_a_gate_that_is_not_met_for_it(forked, examples, tmp_path):
+    command = forked("python", examples / "audit.py")
+    out, err = command.communicate()
+    assert (command.returncode, err) == (0, "")
+    out = told(out)  # of 14 conversations the judge passes 9; the person not two of these, and no other
     assert "not audited audit of run 1" in out
     assert "raw, by the judge 0.643 0.388 to 0.837" in out
     assert "corrected, labels alone 0.500 0.268 to 0.732" in out  # 7 of 14, by Wilson

@@ -2,10 +2,8 @@
 
 import asyncio
 import json
-import os
 import signal
 import sqlite3
-import subprocess
 import sys
 import time
 from contextlib import closing, contextmanager, suppress
@@ -311,28 +309,29 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 """
 
 
-def script(guard: str) -> subprocess.Popen:
-    Path("script.py").write_text(SCRIPT.format(guard=guard))
-    return subprocess.Popen(
-        [sys.executable, "script.py"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-    )
+@pytest.fixture
+def script(forked):
+    """Starts the script above, with a guard."""
+
+    def start(guard: str):
+        path = Path("script.py").absolute()
+        path.write_text(SCRIPT.format(guard=guard))
+        return forked("python", path)
+
+    return start
 
 
 @pytest.mark.processes
-def test_a_script_without_a_guard_is_told_of_it(conversations):
+def test_a_script_without_a_guard_is_told_of_it(conversations, script):
     conversations(20)
-    out, err = script("if True:").communicate(timeout=50)
+    out, err = script("if True:").communicate()
     assert out == ""
     told = "a worker process has died; in a script, use workers under if __name__ == '__main__'"
     assert any(line.endswith(told) for line in err.splitlines())
 
 
 @pytest.mark.processes
-def test_ctrl_c_stops_workers_and_keeps_what_is_done_which_goes_on_later(conversations):
+def test_ctrl_c_stops_workers_and_keeps_what_is_done_which_goes_on_later(conversations, script):
     conversations(4_000)
     process = script('if __name__ == "__main__":')
 
@@ -346,7 +345,7 @@ def test_ctrl_c_stops_workers_and_keeps_what_is_done_which_goes_on_later(convers
         assert time.monotonic() - began < 50
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=50)
+    out, err = process.communicate()
     assert (process.returncode, "Traceback" in err, out.split()[0]) == (0, False, "interrupted")
     done = int(out.split()[1])
     assert 0 < done < 4_000

@@ -98,8 +98,8 @@ class Unparsable(BaseModel):
 
 
 def test_a_model_that_speaks_at_random_is_held_to_the_schema_word_by_word(local, asked):
-    found = [asked(local(params={"max_tokens": 1000, "seed": seed}), Opinion) for seed in range(12)]
-    assert [[one.error for one in judgment.calls] for judgment in found] == [[None]] * 12
+    found = [asked(local(params={"max_tokens": 1000, "seed": seed}), Opinion) for seed in range(6)]
+    assert [[one.error for one in judgment.calls] for judgment in found] == [[None]] * 6
     assert len({judgment.answer.reason for judgment in found}) > 1  # by chance, and not by heart
 
 

@@ -2,9 +2,6 @@
 
 import asyncio
 import signal
-import subprocess
-import sys
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -154,35 +151,32 @@ def test_a_run_that_is_canceled_while_it_counts_has_ended(tmp_path):
 
 
 INTERRUPTED = """
-    import asyncio, signal, sys
-    from judgekit import Sample, run, scorer
+import asyncio, signal, sys
+from judgekit import Sample, run, scorer
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may have switched it off
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may have switched it off
 
-    @scorer
-    async def slow(sample):
-        if sample.id == "40":
-            print("under way", flush=True)
-        await asyncio.sleep(0.01)
-        return 1.0
+@scorer
+async def slow(sample):
+    if sample.id == "40":
+        print("under way", flush=True)
+    await asyncio.sleep(0.01)
+    return 1.0
 
-    found = run((Sample(id=str(index)) for index in range(1_000)), [slow], concurrency=int(sys.argv[1]))
-    print(found.stop_reason, found.samples, found.summary["slow"].total, len(found))
+results = run((Sample(id=str(index)) for index in range(1_000)), [slow], concurrency=int(sys.argv[1]))
+print(results.stop_reason, results.samples, results.summary["slow"].total, len(results))
 """
 
 
 @pytest.mark.processes
 @pytest.mark.parametrize("concurrency", [1, 4, 32])
-def test_ctrl_c_leaves_the_same_number(tmp_path, concurrency):
-    words = [sys.executable, "-c", textwrap.dedent(INTERRUPTED), str(concurrency)]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)  # noqa: S603 - the script above
-    try:
-        assert process.stdout.readline() == "under way\n"
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
-    finally:
-        process.kill()
-        process.wait()
+def test_ctrl_c_leaves_the_same_number(tmp_path, forked, concurrency):
+    script = tmp_path / "script.py"
+    script.write_text(INTERRUPTED)
+    process = forked("python", script, concurrency)
+    assert process.stdout.readline() == "under way\n"
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
     assert (process.returncode, err) == (0, "")
     stopped, *numbers, scored = out.split()
     assert (stopped, numbers) == ("interrupted", ["1,000", "1000"])

@@ -497,7 +497,8 @@ def test_the_classes_of_one_scorer_are_not_those_of_another():
     assert scorer.thresholds is not OUTCOMES
 
 
-def test_the_example_runs_and_has_a_sample_of_every_class(run_python, examples):
-    done = run_python(examples / "weighted_criteria.py")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert [outcome for outcome in OUTCOMES if f" {outcome} " not in done.stdout] == []
+def test_the_example_runs_and_has_a_sample_of_every_class(forked, examples):
+    command = forked("python", examples / "weighted_criteria.py")
+    out, err = command.communicate()
+    assert (command.returncode, err) == (0, "")
+    assert [outcome for outcome in OUTCOMES if f" {outcome} " not in out] == []
