@@ -107,7 +107,7 @@ def rows_there() -> int:
     return 0  # it may be made now
 
 
-MANY = 20_000
+MANY = 10_000
 
 
 @pytest.fixture
