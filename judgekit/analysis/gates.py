@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from math import fsum, inf, isfinite
 from typing import NamedTuple
 
-from judgekit.analysis.correction import corrected_mean
 from judgekit.errors import ConfigError, count_text, join_limited
 from judgekit.runs.audit_records import Correction
 from judgekit.runs.results import Run
@@ -148,7 +147,11 @@ def check_gates(run: Run, gates: Iterable[str], *, min_coverage: float = 0) -> G
         if (line.counts["failed"] and not {line.scorer, None} & decided) or (line.overall and line.overall.error)
     ]
     to_correct = {gate.scorer for gate in parsed if gate.scorer and gate.field in CORRECTED_FIELDS}
-    corrections = {scorer: corrected_mean(run, scorer) for scorer in to_correct}
+    corrections: Mapping[str, Correction] = {}
+    if to_correct:
+        from judgekit.analysis.correction import corrected_mean  # noqa: PLC0415 - loads numpy
+
+        corrections = {scorer: corrected_mean(run, scorer) for scorer in to_correct}
     of_minimum = {gate.scorer for gate in parsed if gate.scorer and gate.field == "min"}
     lowest = {scorer: row for scorer in of_minimum for row in run.lowest(scorer, 1)}
     return GateResults(
