@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from math import floor
 from typing import NamedTuple
 
-from judgekit.analysis.correction import corrected_mean
 from judgekit.analysis.gates import CORRECTED_FIELDS, OPERATORS, TOLERANCE, Gate, meet_same_gates
 from judgekit.runs.audit_records import Correction
 from judgekit.runs.intervals import Estimate
@@ -38,6 +37,8 @@ def _correction(run: Run, scorer: str) -> Correction:
     overall = run.summary[scorer].overall
     if overall is not None and overall.name != "mean":
         return Correction(unavailable_reason=f"only a mean can be corrected, and {scorer} reports {overall.name}")
+    from judgekit.analysis.correction import corrected_mean  # noqa: PLC0415 - loads numpy
+
     return corrected_mean(run, scorer)
 
 
