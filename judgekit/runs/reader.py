@@ -70,7 +70,7 @@ class RunReader(RunFile):
         Raises:
             StoreError: There is no such run, or its record is damaged.
         """
-        sql = "SELECT * FROM runs WHERE ?1 IS NULL OR number = ?1 ORDER BY number DESC LIMIT 1"
+        sql = "SELECT * FROM runs WHERE number = coalesce(?, number) ORDER BY number DESC LIMIT 1"
         row = next(self._select(sql, number), None)
         if row is None:
             if number is None:
@@ -244,10 +244,10 @@ class RunReader(RunFile):
     def counts(self, run: int) -> RunCounts:
         """Return the numbers of samples, scores and failed scores in a run."""
         sql = """
-            SELECT (SELECT count(*) FROM samples WHERE run = ?1), count(*), total(status = 'failed')
-            FROM scores WHERE run = ?1
+            SELECT (SELECT count(*) FROM samples WHERE run = ?), count(*), total(status = 'failed')
+            FROM scores WHERE run = ?
         """
-        return RunCounts(*map(int, next(self._select(sql, run))))
+        return RunCounts(*map(int, next(self._select(sql, run, run))))
 
     def unscored_calls(self, run: int, first: int = 0) -> Iterator[tuple[str, Sequence[JudgeCall] | None]]:
         """Yield the judge calls of attempts that gave no score or were repeated, each with its scorer.

@@ -109,7 +109,7 @@ class RunStore(RunReader):
         with self.transaction() as db:
             if self.is_empty(run):
                 self._delete(db, [run])
-                db.execute("UPDATE sqlite_sequence SET seq = ?1 - 1 WHERE name = 'runs' AND seq = ?1", (run,))
+                db.execute("UPDATE sqlite_sequence SET seq = seq - 1 WHERE name = 'runs' AND seq = ?", (run,))
 
     def remove(self, runs: Collection[int]) -> None:
         """Delete everything stored for runs permanently, and reclaim the space.

@@ -158,20 +158,21 @@ def test_an_error_of_the_file_ends_the_run():
 def test_what_is_scored_faster_than_it_is_written_waits():
     """So that a program that is killed loses no more than what came since the last write began."""
     store = RunStore(RUNS)
-    writer, most = recorder(store), 0
+    writer, added, most = recorder(store), 0, 0
 
     async def work() -> None:
-        nonlocal most
+        nonlocal added, most
         async with writer.writing():
-            with await asyncio.to_thread(locked, RUNS):
-                for index in range(4_000):
-                    writer.add_row(row(index))
+            with await asyncio.to_thread(locked, RUNS) as locking:
+                while locking.poll() is None:
+                    writer.add_row(row(added))
+                    added += 1
                     if writer._writing is not None and not writer._writing.done():
                         most = max(most, writer._waiting.scores)
                     await writer.yield_control()
 
     asyncio.run(work())
-    assert len(Run.stored(path=RUNS)) == 4_000
+    assert len(Run.stored(path=RUNS)) == added
     assert most == 500
 
 
