@@ -35,7 +35,7 @@ LATE = (
     "redis.asyncio",
     "scipy.stats",
 )
-"""What is imported when a command needs it."""
+"""Modules that commands import only when they need them, imported here once for all."""
 
 
 def write_programs(folder: Path) -> None:

@@ -10,7 +10,7 @@ from judgekit.score import ScoreStatus
 APPLICATION_ID = int.from_bytes(b"jrun")
 SCHEMA_VERSION = 5
 COMPRESSION_LEVEL = 1
-"""Fast."""
+"""The fastest level of zlib."""
 _EQUAL_ALIKE = 2
 """The version of marshal, which is fixed and writes equal values alike."""
 

@@ -153,10 +153,13 @@ def _connect(connection: Connection, api_key: str) -> Any:
 
 @cache
 def _tls_context(_file: str | None, _folder: str | None) -> Any:
-    """Return what the HTTP library trusts, by the variables that tell it; loading it takes longer than many a request."""
-    import openai  # noqa: PLC0415
+    """Return the certificates that the HTTP library trusts, loaded once for each value of the variables that name them."""
+    import openai  # noqa: PLC0415 - takes half a second
 
-    return import_module(openai.DefaultAsyncHttpxClient.mro()[1].__module__.partition(".")[0]).create_ssl_context()
+    library = openai.DefaultAsyncHttpxClient.mro()[1].__module__.partition(".")[
+        0
+    ]  # httpx or httpx2, by openai's version
+    return import_module(library).create_ssl_context()
 
 
 def chat_messages(request: Request) -> list[JsonValue]:

@@ -114,7 +114,7 @@ def seconds(text):
 
 
 def test_a_long_text_of_any_shape_takes_no_long_time():
-    """What takes more than linear time takes a second for so many characters, and otherwise it is a hundredth."""
+    """A pattern that takes more than linear time needs a second for 12,000 characters; the others need a hundredth."""
     cases = [" ", "0", "1", "4", "a", "A", ".", "-", ":", "+", "(", "@", "/", "é", "0 ", "1-", "+1 ", "01", "0 1", "(0", "4111 ",
          "4111-1111 ", "A1", "AA11", "AA11 ", "a@", "@a", "a.", "a@a.", "1.", "1:", "a:", "::", "www.", "http://", "http://.",
          "sk-", "sk_a", "eyJ.", "eyJ-", "eyJaaaaaaaa.", "AKIA", "AIza", "12:34 ", "\\", "\\n", "\\u005cu005c", "%25", "%C2", "&amp;",

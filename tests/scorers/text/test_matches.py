@@ -207,7 +207,7 @@ def test_similarities_of_real_messages_are_those_of_another_implementation(share
 
 
 def test_similarities_have_the_known_values():
-    """Those of Winkler 1990 as fractions: 0.961, 0.840 and 0.813."""
+    """The examples of Winkler 1990 (0.961, 0.840 and 0.813) are written as fractions."""
     cases = [
         ("levenshtein", "kitten", "sitting", 4 / 7),
         ("levenshtein", "支持退款", "不支持退款", 4 / 5),
