@@ -156,9 +156,8 @@ def _tls_context(_file: str | None, _folder: str | None) -> Any:
     """Return the certificates that the HTTP library trusts, loaded once for each value of the variables that name them."""
     import openai  # noqa: PLC0415 - takes half a second
 
-    library = openai.DefaultAsyncHttpxClient.mro()[1].__module__.partition(".")[
-        0
-    ]  # httpx or httpx2, by openai's version
+    # httpx or httpx2, by openai's version
+    library = openai.DefaultAsyncHttpxClient.mro()[1].__module__.partition(".")[0]
     return import_module(library).create_ssl_context()
 
 
