@@ -77,6 +77,7 @@ def once(tmp_path_factory) -> Callable[[Callable[[], None]], None]:
     def do(work: Callable[[], None]) -> None:
         folder = folders / work.__name__
         if folder.exists():
+            shutil.rmtree(".judgekit", ignore_errors=True)  # a log that SQLite left there would change the copied file
             shutil.copytree(folder, ".", dirs_exist_ok=True)
         else:
             work()
