@@ -104,6 +104,7 @@ class ReplyFile:
                 return
             unshared = enable_wal(self._db)
             self._db.execute("PRAGMA synchronous = NORMAL")
+            self._db.execute("PRAGMA wal_autocheckpoint = 0")  # a write on an event loop must not wait for the disk
             self._db.execute("BEGIN IMMEDIATE")
             for sql in _SCHEMA if not version else ():
                 self._db.execute(sql)
@@ -190,8 +191,12 @@ class ReplyFile:
             self._open()
         return self._execute(sql, values)
 
+    def checkpoint(self) -> None:
+        """Copy SQLite's log into the file, as far as no other program needs it."""
+        self._execute("PRAGMA wal_checkpoint(PASSIVE)")
+
     def close(self) -> None:
-        """Close the file."""
+        """Close the file, with a checkpoint if no other program has it open."""
         self._db.close()
 
 

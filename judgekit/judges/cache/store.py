@@ -14,6 +14,8 @@ from judgekit.errors import StoreError
 from judgekit.judges.cache.replies import Claim, ReplyDatabase
 from judgekit.judges.request import Reply, Request
 
+PUTS_PER_CHECKPOINT = 100
+"""The number of replies after which SQLite's log is copied into the file: some 4 MB."""
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
@@ -78,11 +80,7 @@ def _without_blocking(
             finally:
                 store.lock.release()
 
-        def wait_and_run() -> Result:
-            with store.lock:
-                return operation(store.file, *args, **named)
-
-        return await shield(wrap_future(store.thread.submit(wait_and_run)))
+        return await store.in_thread(lambda: operation(store.file, *args, **named))
 
     return run  # type: ignore[return-value]  # for mypy, an async function returns no CoroutineType
 
@@ -90,7 +88,8 @@ def _without_blocking(
 class SQLiteReplyStore:
     """The store in a SQLite file.
 
-    What would wait for another program is done in a thread, which finishes it even if the caller is canceled.
+    What would wait for another program or for the disk is done in a thread, which finishes it even if the caller is
+    canceled.
 
     Args:
         path: The file, which is created if it does not exist.
@@ -104,12 +103,31 @@ class SQLiteReplyStore:
         self.file = ReplyDatabase(path, read_only=read_only)
         self.thread = ThreadPoolExecutor(1, "judgekit")
         self.lock = Lock()
+        self._put_count = 0
 
     get = _without_blocking(ReplyDatabase.get)
-    digests = _without_blocking(ReplyDatabase.digests)
     claim = _without_blocking(ReplyDatabase.claim)
-    put = _without_blocking(ReplyDatabase.put)
     release = _without_blocking(ReplyDatabase.release)
+    _put = _without_blocking(ReplyDatabase.put)
+
+    async def put(self, request: Request, reply: Reply, /, *, replace: bool = False) -> Reply:
+        """Store a reply; see `ReplyStore.put`."""
+        self._put_count += 1
+        if self._put_count % PUTS_PER_CHECKPOINT == 0:
+            self.thread.submit(self._locked, self.file.checkpoint)
+        return await self._put(request, reply, replace=replace)
+
+    async def digests(self, prompt: str | None = None, /) -> Iterable[Mapping[str, str]]:
+        """Return the hashed parts of all requests, or of those of a prompt."""
+        return await self.in_thread(lambda: self.file.digests(prompt))
+
+    async def in_thread(self, operation: Callable[[], Result]) -> Result:
+        """Return the outcome of an operation that may take long."""
+        return await shield(wrap_future(self.thread.submit(self._locked, operation)))
+
+    def _locked(self, operation: Callable[[], Result]) -> Result:
+        with self.lock:
+            return operation()
 
     def renew(self, claims: Iterable[Claim], /) -> None:
         """Extend the leases of claims."""

@@ -13,7 +13,7 @@ import pytest
 from judgekit.errors import StoreError
 from judgekit.judges.cache.redis_replies import RedisReplyStore
 from judgekit.judges.cache.replies import Claim, ReplyDatabase
-from judgekit.judges.cache.store import SQLiteReplyStore
+from judgekit.judges.cache.store import PUTS_PER_CHECKPOINT, SQLiteReplyStore
 from judgekit.judges.redis.server import RedisServer
 from judgekit.judges.request import Reply
 
@@ -219,6 +219,27 @@ def test_writing_that_waits_for_another_program_leaves_the_loop_alone(path, ques
     assert asyncio.run(ask()) < 0.6
 
 
+def test_checkpoints_wait_for_the_disk_in_the_thread(path, question):
+    async def ask():
+        store = SQLiteReplyStore(path)
+        threads = []
+        checkpoint = store.file.checkpoint
+        store.file.checkpoint = lambda: (threads.append(threading.current_thread()), checkpoint())
+        for repeat in range(PUTS_PER_CHECKPOINT + 1):
+            await store.put(question(repeat=repeat), REPLY)
+        assert store.file._db.execute("PRAGMA wal_autocheckpoint").fetchone() == (0,)
+        await store.in_thread(lambda: None)
+        without_log = sqlite3.connect(f"file:{path}?immutable=1", uri=True)
+        (copied,) = without_log.execute("SELECT count(*) FROM replies").fetchone()
+        without_log.close()
+        await store.aclose()
+        return threads, copied
+
+    (thread,), copied = asyncio.run(ask())
+    assert thread is not threading.main_thread()
+    assert copied >= PUTS_PER_CHECKPOINT - 1
+
+
 def test_closing_waits_for_what_is_being_written(path, question):
     async def ask():
         store = await locked(path)
@@ -333,7 +354,7 @@ ENDS = """
 import asyncio, os, sys
 from pathlib import Path
 from judgekit.judges.request import Reply, Request, ChatMessage
-from judgekit.judges.cache.store import SQLiteReplyStore
+from judgekit.judges.cache.store import PUTS_PER_CHECKPOINT, SQLiteReplyStore
 
 async def ask():
     store = SQLiteReplyStore(Path(sys.argv[1]))
