@@ -92,7 +92,7 @@ class Recordings:
             reference_file = File.locate(references, encoding)
             with closing(records_in(reference_file, self._columns, requires_columns=False)) as rows:
                 self._joiner = ReferenceJoiner(reference_file.path, rows)
-            notices = [reference_file.notice, self._joiner.notice]
+            notices = [reference_file.notice, *self._joiner.notices]
         self._notices = [notice for notice in notices if notice is not None]
         if file is None:
             self._content = self._all_files(path, paths)

@@ -26,8 +26,11 @@ class ReferenceJoiner:
     trace's ``extra``, and one row may join many samples. So may the ``id`` of a task whose trials are named
     ``task#trial``. All rows have the same key. With ``id`` and ``input``, other columns go into the sample's fields.
 
+    A row that cannot be read, has no key or another key than the first, or has an unknown or invalid field is left out
+    and reported.
+
     Raises:
-        TraceError: A row cannot be read, has no key or another key than the first, or has an unknown or invalid field.
+        TraceError: No row can be used.
     """
 
     def __init__(self, path: Location, rows: Iterable[FileRecord]) -> None:
@@ -39,15 +42,20 @@ class ReferenceJoiner:
         self._unknown: dict[str, None] = {}
         self._carried = 0
         self._warnings: list[TraceWarning] = []
+        self._unusable: list[TraceError] = []
         for index, (line, row, _) in enumerate(rows):
             try:
                 key, value, facts = self._split(row)
                 checked = make_sample(value, facts)
             except TraceError as error:
-                raise TraceError(error.problem, path=path, index=index if line is None else None, line=line) from error
+                number = index if line is None else None
+                self._unusable.append(TraceError(error.problem, path=path, index=number, line=line))
+                continue
             self._key = key
             self._references[value] = {name: getattr(checked, name) for name in facts}
             self._places.setdefault(value, []).append(f"record {index}" if line is None else f"line {line}")
+        if self._unusable and not self._references:
+            raise self._unusable[0]
 
     def _split(self, row: JsonValue | TraceError) -> tuple[str, str, JsonObject]:
         if isinstance(row, TraceError):
@@ -102,8 +110,8 @@ class ReferenceJoiner:
         return next((to_text(fields[self._key]) for fields in places if self._key in fields), None)
 
     @property
-    def notice(self) -> TraceError | None:
-        """The notice before any sample is joined: duplicate keys, and warnings about rows."""
+    def notices(self) -> list[TraceError]:
+        """The notices before any sample is joined: rows that cannot be used, duplicate keys, and warnings about rows."""
         twice = {value: places for value, places in self._places.items() if len(places) > 1}
         problems = [
             f"{warning.path}: {warning.message} ({times:,} times)" for warning, times in Counter(self._warnings).items()
@@ -113,7 +121,7 @@ class ReferenceJoiner:
                 f"{value!r:.80} ({join_limited(places, separator=', ')})" for value, places in twice.items()
             )
             problems.append(f"duplicate keys, whose rows are not used: {keys}")
-        return TraceError("; ".join(problems), path=self._path) if problems else None
+        return [*self._unusable, *([TraceError("; ".join(problems), path=self._path)] if problems else [])]
 
     def misfits(self, *, all_samples: bool = True) -> Iterator[TraceError]:
         """Yield what did not match, after the samples are joined.

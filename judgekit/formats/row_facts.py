@@ -13,7 +13,7 @@ from judgekit.traces.message import JsonObject, is_valid_json
 from judgekit.traces.recording import TraceWarning
 from judgekit.traces.sample import MEASUREMENT_FIELDS, ExpectedCall, References, Sample
 
-_TEXTS = ("label", "prediction", "reference", "references", "group", "domain")
+_TEXTS = ("label", "prediction", "reference", "group", "domain")
 VERBATIM_COLUMNS = ("expected_output", "results", *MEASUREMENT_FIELDS)
 """Columns that become fields of a sample under their own names."""
 _NO_TEXTS = ("error", "id", "type", "role", "status")
@@ -30,7 +30,8 @@ def read_row_facts(row: JsonObject, warnings: list[TraceWarning]) -> JsonObject:
     """Return the known facts of a row as fields of a `Sample`. Other columns are ignored.
 
     A list of texts in ``reference`` becomes ``references``; ``expected_output`` is the reference, or the references,
-    if the row has no other; numbers in place of texts become text, and so do objects with one text, with a warning.
+    if the row has no other; numbers in place of texts become text, and so do objects with one text, and other objects
+    and lists as their JSON, with a warning.
     """
     facts = {name: row[name] for name in References.__annotations__ if row.get(name) is not None}
     kept = {name: row[name] for name in VERBATIM_COLUMNS if row.get(name) is not None}
@@ -46,16 +47,13 @@ def read_row_facts(row: JsonObject, warnings: list[TraceWarning]) -> JsonObject:
     for name in _TEXTS:
         if name in facts:
             facts[name] = _text(facts[name])
-    expected = facts.pop("reference", None)
+    if isinstance(references := facts.get("references"), list):
+        facts["references"] = [_as_text(text, f"references[{at}]", warnings) for at, text in enumerate(references)]
+    expected = _text_or_texts(facts.pop("reference", None), "reference", warnings)
     if "expected_output" in kept and not (_says(expected) or _says(facts.get("references"))):
         facts.pop("references", None)
-        expected = kept["expected_output"]
-        if isinstance(expected, dict | list) and not _are_texts(expected):
-            warning = TraceWarning(
-                "neither a string nor a list of strings, read as its JSON text", path="expected_output"
-            )
-            warnings.append(warning)
-        expected = expected if _are_texts(expected) else to_text(expected)
+        expected = _text_or_texts(kept["expected_output"], "expected_output", warnings)
+        expected = expected if isinstance(expected, list) else to_text(expected)
     if isinstance(expected, list):
         if facts.get("references"):
             raise TraceError("found a list in 'reference' and also 'references'; keep one")
@@ -80,12 +78,10 @@ def read_expected(value: JsonValue, name: str, warnings: list[TraceWarning]) -> 
         return {}
     if isinstance(value, list) and value and _are_texts(value):
         return {"references": value}
-    text = single_text(value)
-    if text is not None:
+    if (text := single_text(value)) is not None:
         warnings.append(TraceWarning(SINGLE_TEXT_WARNING, path=name))
-    elif isinstance(value, dict | list):
-        warnings.append(TraceWarning("neither a string nor a list of strings, read as its JSON text", path=name))
-    return {"reference": to_text(value) if text is None else text}
+        return {"reference": text}
+    return {"reference": to_text(_as_text(value, name, warnings))}
 
 
 def extra_fields(facts: JsonObject) -> JsonObject:
@@ -140,10 +136,23 @@ def to_text(value: JsonValue) -> str:
 
 
 def _text(value: JsonValue) -> JsonValue:
-    """Return numbers and booleans as text, also in lists, and other values as they are."""
-    if isinstance(value, list):
+    """Return numbers and booleans as text, also in a list of nothing else and texts, and other values as they are."""
+    if isinstance(value, list) and not any(isinstance(item, dict | list) for item in value):
         return [_text(item) for item in value]
     return to_text(value) if isinstance(value, bool) or is_number(value) else value
+
+
+def _text_or_texts(value: JsonValue, name: str, warnings: list[TraceWarning]) -> JsonValue:
+    """Return a list of texts as it is, and any other list or object as its JSON text, with a warning."""
+    return value if _are_texts(value) else _as_text(value, name, warnings)
+
+
+def _as_text(value: JsonValue, name: str, warnings: list[TraceWarning]) -> JsonValue:
+    """Return an object or list as its JSON text, with a warning, and other values as `_text` does."""
+    if not isinstance(value, dict | list):
+        return _text(value)
+    warnings.append(TraceWarning("neither a string nor a list of strings, read as its JSON text", path=name))
+    return to_text(value)
 
 
 def _are_texts(value: JsonValue) -> bool:

@@ -22,10 +22,10 @@ def join(tmp_path):
         path.write_text("\n".join(map(json.dumps, rows)))
         return path
 
-    def read_both(rows: list, references: list) -> tuple[list[Sample], list[str]]:
+    def read_both(rows: list, references: list, *, strictly: bool = False) -> tuple[list[Sample], list[str]]:
         met: list[TraceError] = []
         known = write("r.jsonl", references)
-        samples = list(read(write("a.jsonl", rows), references=known, on_error=met.append))
+        samples = list(read(write("a.jsonl", rows), references=known, on_error="raise" if strictly else met.append))
         assert {error.path for error in met} <= {known}
         return samples, [error.problem for error in met]
 
@@ -308,7 +308,7 @@ def test_a_row_that_cannot_be_used_is_an_error_that_says_where_it_stands(tmp_pat
         path.write_text(json.dumps(row("a")))
         references.write_text(content)
         with pytest.raises(TraceError, match=f"^{re.escape(str(references) + found)}"):
-            read(path, references=references)
+            list(read(path, references=references, on_error="raise"))
 
 
 def test_rows_that_have_no_lines_are_named_by_their_index(tmp_path):
@@ -346,8 +346,7 @@ def test_a_row_that_does_not_fit_is_an_error_that_names_its_line(join):
             2,
             f"expected the key 'id' and references, found the fields 'task', 'reference'; reference fields are {FIELDS}",
         ),
-        ([{"id": "a", "reference": {}}], 1, "reference: Input should be a valid string, found {}"),
-        ([{"id": "a", "reference": ["x", {}]}], 1, "references[1]: Input should be a valid string, found {}"),
+        ([{"id": "a", "label": {}}], 1, "label: Input should be a valid string, found {}"),
         ([{"id": "a", "fields": 5, "task_time": 1}], 1, "fields: expected an object, found 5"),
         ([{"id": "a", "references": "one"}], 1, "references: Input should be a list, found 'one'"),
         (
@@ -364,6 +363,19 @@ def test_a_row_that_does_not_fit_is_an_error_that_names_its_line(join):
     ]
     for references, line, found in cases:
         with pytest.raises(TraceError) as raised:
-            join([row("a"), row("b")], references)
+            join([row("a"), row("b")], references, strictly=True)
         assert raised.value.problem.startswith(found)
         assert str(raised.value) == f"{raised.value.path} (line {line}): {raised.value.problem}"
+
+
+def test_a_row_that_does_not_fit_is_reported_and_the_others_count(join):
+    bad = [{"id": "b", "label": []}, {"task": "c", "reference": "r"}, "text"]
+    rows, references = [row("a"), row("b"), row("d")], [{"id": "a", "reference": "r"}, *bad, {"id": "d", "label": "l"}]
+    samples, met = join(rows, references)
+    assert [(sample.reference, sample.label) for sample in samples] == [("r", None), (None, None), (None, "l")]
+    assert [problem.partition(":")[0] for problem in met] == [
+        "label",
+        "expected the key 'id' and references, found the fields 'task', 'reference'; reference fields are "
+        + FIELDS.replace(": ", ""),
+        "expected an object, found 'text'",
+    ]

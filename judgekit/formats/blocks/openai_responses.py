@@ -261,6 +261,8 @@ def is_item(value: JsonValue) -> bool:
     kind, content = lookup(value, "type"), lookup(value, "content")
     if isinstance(kind, str) and kind != "message":
         return kind in DECISIVE
+    if lookup(value, "object") == "realtime.item":
+        return True
     if any(lookup(block, "type") in ("input_text", "output_text") for block in head(content)):
         return True
     return kind == "message" and lookup(value, "role") in _ROLES and isinstance(content, str)

@@ -8,6 +8,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from pydantic import JsonValue
 
@@ -24,7 +25,16 @@ from judgekit.formats.readers.base import (
     warn_missing_response,
 )
 from judgekit.formats.unread import RESPONSE_COLUMNS
-from judgekit.formats.values import as_object, head, lookup, messages_field, objects_in, str_or_none, without
+from judgekit.formats.values import (
+    as_object,
+    head,
+    lookup,
+    messages_field,
+    objects_in,
+    parse_if_json,
+    str_or_none,
+    without,
+)
 from judgekit.traces.message import AIMessage, JsonObject, Message, SystemMessage
 from judgekit.traces.sample import Sample
 
@@ -40,6 +50,9 @@ _PIECES = frozenset(
 """Fields that are streamed piece by piece. Other fields are sent once, or repeated."""
 _OF_PARTS = ("content", "thinking", "thinking_blocks", "reasoning_details")
 """Lists of parts whose texts servers stream piece by piece."""
+
+_UNCLEAR = "unclear_calls"
+"""The field of an assembled choice with the number of calls that may be several."""
 
 
 class OpenAIChatReader:
@@ -189,6 +202,10 @@ def _reply(response: FieldTracker) -> Message:
         raise choice.type_error("message", "the assistant's message")
     if message.peek("role") != "assistant":
         raise message.type_error("role", "'assistant'")
+    if count := choice.take(_UNCLEAR):
+        choice.warn(
+            f"pieces of calls with one index and no id, each read as one call that may be several, found {count}"
+        )
     if choice.take("breaks_off"):
         choice.warn("the stream ends before the response is complete")
     if "error" in response:
@@ -296,6 +313,8 @@ def _assembled_choice(pieces: Sequence[JsonObject]) -> JsonObject:
     choice = _joined(pieces)
     message = choice.pop("delta", {})
     choice["message"] = {"role": "assistant", **message} if isinstance(message, dict) else message
+    if unclear := [call for call in objects_in(as_object(message).get("tool_calls")) if call.pop(_UNCLEAR, False)]:
+        choice[_UNCLEAR] = len(unclear)
     if not choice.get("finish_reason"):
         choice["breaks_off"] = True
     return choice
@@ -351,7 +370,30 @@ def _listed(name: str, parts: list[JsonValue]) -> JsonValue:
             latest[index] = []
             groups.append(latest[index])
         latest[index].append(piece)
-    return [_joined(group) for group in groups]
+    return [_joined(group) for group in groups] if name != "tool_calls" else [_joined_call(group) for group in groups]
+
+
+def _joined_call(pieces: Sequence[JsonObject]) -> JsonObject:
+    """Join the pieces of a call, each of which may repeat all arguments so far.
+
+    A call that may be several gets the field `_UNCLEAR`: pieces without an id that have several names, or are the same.
+    """
+    call = _joined(pieces)
+    functions = [as_object(piece.get("function")) for piece in pieces]
+    names = {name for function in functions if (name := function.get("name"))}
+    arguments = [text for function in functions if isinstance(text := function.get("arguments"), str) and text]
+    grows = all(later.startswith(earlier) for earlier, later in pairwise(arguments))
+    repeats = len(arguments) > 1 and grows and _is_complete(arguments[-1])
+    if repeats and isinstance(function := call.get("function"), dict):
+        function["arguments"] = arguments[-1]
+    if not call.get("id") and (len(names) > 1 or (repeats and arguments[0] == arguments[-1])):
+        call[_UNCLEAR] = True
+    return call
+
+
+def _is_complete(arguments: str) -> bool:
+    """Return whether the arguments of a call are whole, so that more of them could only be those of another call."""
+    return isinstance(parse_if_json(arguments), dict)
 
 
 def _neighbors(pieces: Iterable[JsonObject]) -> list[JsonValue]:
@@ -368,9 +410,25 @@ def _neighbors(pieces: Iterable[JsonObject]) -> list[JsonValue]:
 
 
 def _begins(piece: JsonObject, group: Sequence[JsonObject]) -> bool:
-    """Return whether a piece begins another object. Some servers give all calls one index, or none."""
-    identity = piece.get("id")
+    """Return whether a piece begins another object. Some servers give all calls one index, or none.
+
+    Without an id, a name begins another call if arguments precede it that are those of another name, or are complete
+    and not repeated.
+    """
+    identity, function = piece.get("id"), as_object(piece.get("function"))
     if identity:
         return any(before.get("id") not in (identity, None, "") for before in group[:1])
-    function = piece.get("function")
-    return "index" not in piece and isinstance(function, dict) and bool(function.get("name"))
+    if not (name := function.get("name")):
+        return False
+    if "index" not in piece:
+        return True
+    before = [as_object(earlier.get("function")) for earlier in group]
+    spoken = next((text for earlier in reversed(before) if (text := earlier.get("arguments"))), None)
+    if not isinstance(spoken, str) or before[0].get("name") not in (name, None, ""):
+        return spoken is not None
+    arguments = function.get("arguments")
+    if not isinstance(arguments, str) or not arguments.startswith("{") or not spoken.endswith("}"):
+        return False
+    return arguments != spoken and (
+        _is_complete(spoken) or _is_complete("".join(str(one.get("arguments")) for one in before))
+    )

@@ -44,7 +44,8 @@ _PARAMETERS = frozenset(
         *("user", "verbosity"),
     )
 )
-_ENDS = ("response.completed", "response.incomplete", "response.failed")
+_ENDS = ("response.completed", "response.incomplete", "response.failed", "response.done")
+"""The events that end a response; the last one is the Realtime API's."""
 
 
 class OpenAIResponsesReader:
@@ -138,7 +139,11 @@ def _is_row(value: JsonValue) -> bool:
 
 
 def _is_response(value: JsonValue) -> bool:
-    return isinstance(value, dict) and value.get("object") == "response" and isinstance(value.get("output"), list)
+    return (
+        isinstance(value, dict)
+        and value.get("object") in ("response", "realtime.response")
+        and isinstance(value.get("output"), list)
+    )
 
 
 def _is_request(value: Mapping[str, JsonValue]) -> bool:

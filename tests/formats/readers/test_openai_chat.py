@@ -701,6 +701,54 @@ def test_calls_in_chunks_are_told_apart(deltas):
     assert [(one.call.name, one.call.args) for one in sample.trace.tool_calls()] == [("f", {"a": 1}), ("g", {})]
 
 
+F, G, REPEATED = ("f", {"a": 1}), ("g", {"a": 1}), "pieces of calls with one index and no id"
+
+
+@pytest.mark.parametrize(
+    ("deltas", "calls", "unclear"),
+    [
+        ([call_delta(0, "f", '{"a": 1}'), call_delta(0, "g", '{"a": 1}')], [F, G], 0),
+        ([call_delta(0, "f", '{"a": 1}'), call_delta(0, "f", '{"a": 2}')], [F, ("f", {"a": 2})], 0),
+        ([call_delta(0, "f", '{"a"'), call_delta(0, None, ": 1}"), call_delta(0, "g", '{"a": 1}')], [F, G], 0),
+        (
+            [call_delta(0, "f", '{"a"'), call_delta(0, "f", ": 1}"), call_delta(0, "f", '{"a": 2}')],
+            [F, ("f", {"a": 2})],
+            0,
+        ),
+        ([call_delta(0, "f", "{}"), call_delta(0, "g", "{}")], [("f", {}), ("g", {})], 0),
+        (
+            [
+                call_delta(0, "f"),
+                call_delta(0, "f", '{"a"'),
+                call_delta(0, "f", '{"a": 1'),
+                call_delta(0, "f", '{"a": 1}'),
+            ],
+            [F],
+            0,
+        ),
+        ([call_delta(0, "f", '{"a"'), call_delta(0, None, '{"a": 1}'), call_delta(0, "f", '{"a": 1}')], [F], 0),
+        (
+            [call_delta(0, "f", '{"a"', "1"), call_delta(0, "f", '{"a": 1}', "1"), call_delta(0, "f", '{"a": 1}', "1")],
+            [F],
+            0,
+        ),
+        ([call_delta(0, "f", '{"a": 1}'), call_delta(0, "f", '{"a": 1}')], [F], 1),
+        ([call_delta(0, "f"), call_delta(0, "g")], [("fg", {})], 1),
+        ([call_delta(0, "f", "", "1"), call_delta(0, "g", '{"a": 1}')], [("fg", {"a": 1})], 0),
+    ],
+    ids=[
+        *("two", "one name", "in pieces", "repeated names", "no arguments", "cumulative", "cumulative and repeated"),
+        *("cumulative with ids", "once or twice", "two names or one", "a name in pieces"),
+    ],
+)
+def test_calls_in_chunks_of_one_index_are_told_apart_or_said_to_be_unclear(deltas, calls, unclear):
+    [sample] = samples_of([chunk(delta) for delta in deltas], CHUNKS)
+    assert [(one.call.name, one.call.args) for one in sample.trace.tool_calls()] == calls
+    told = [warning.message for warning in sample.trace.warnings if warning.message.startswith(REPEATED)]
+    assert [message.rpartition(" ")[2] for message in told] == [str(unclear)] * bool(unclear)
+    assert "unclear" not in sample.model_dump_json(exclude={"trace": {"warnings"}})
+
+
 def test_the_same_choices_for_two_requests_are_two_groups():
     choices = [{"message": assistant(content=text)} for text in ("yes", "no")]
     rows = [{"messages": [{**HI, "content": text}], "choices": choices} for text in ("1 < 2?", "2 < 1?")]

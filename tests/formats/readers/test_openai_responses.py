@@ -335,3 +335,35 @@ def test_the_events_of_several_responses_in_a_pair_are_all_read():
     made = sample({"request": {"model": "m", "input": "q"}, "response": [*events("one"), *events("two")]})
     assert made.trace.messages[0].text == "q"
     assert made.trace.response == "one\ntwo"
+
+
+def spoken(role: str, *parts: dict) -> dict:
+    return {"object": "realtime.item", "type": "message", "role": role, "content": list(parts)}
+
+
+def test_what_is_spoken_in_realtime_is_text_and_its_response_ends():
+    question = spoken(
+        "user", {"type": "input_audio", "transcript": "Where is it?"}, {"type": "input_audio", "transcript": None}
+    )
+    answer = spoken(
+        "assistant",
+        {"type": "output_audio", "transcript": "On its way.", "audio": "UklG"},
+        {"type": "audio", "transcript": ""},
+    )
+    call = {"object": "realtime.item", "type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+    done = {"object": "realtime.response", "status": "completed", "output": [call, answer]}
+    events = [
+        {"type": "response.created", "response": {"object": "realtime.response"}},
+        {"type": "response.done", "response": done},
+    ]
+    assert detect(events).name == "openai-responses-stream"
+    trace = STREAM.sample(events, 0).trace
+    assert trace.warnings[0].message == "2 streamed events; only finished items are kept"
+    [message] = trace.messages
+    assert (message.text, message.tool_calls[0].name, message.finish_reason) == ("On its way.", "f", "completed")
+    assert [part.type for part in message.content] == ["text", "media", "media"]
+    assert detect(done).name == detect([question, answer]).name == "openai-responses"
+    assert [message.text for message in READER.sample([question, answer], 0).trace.messages] == [
+        "Where is it?",
+        "On its way.",
+    ]

@@ -415,8 +415,8 @@ def test_a_row_that_does_not_fit_is_an_error_that_names_the_column():
     cases = [
         ({"response": "a", "output": "b"}, "two different responses: 'response' is 'a' and 'output' is 'b'; keep one"),
         ({"reference": ["a"], "references": ["b"]}, "found a list in 'reference' and also 'references'; keep one"),
-        ({"response": "a", "reference": {"a": 5}}, "reference: Input should be a valid string, found {'a': 5}"),
-        ({"response": "a", "reference": ["a", {}]}, "references[1]: Input should be a valid string, found {}"),
+        ({"response": "a", "reference": NAN}, "reference: Input should be a valid string, found nan"),
+        ({"response": "a", "references": {"a": 5}}, "references: Input should be a list, found {'a': 5}"),
         ({"response": "a", "label": ["a"]}, "label: Input should be a valid string, found ['a']"),
         ({"response": "a", "label": NAN}, "label: Input should be a valid string, found nan"),
         ({"task_time": "soon"}, "task_time: expected a finite number, found 'soon'"),
