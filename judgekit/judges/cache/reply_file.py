@@ -92,6 +92,7 @@ class ReplyFile:
             for log_file in logs:
                 log_file.unlink(missing_ok=True)
         self._db = connect(self._path, read_only=self._read_only)
+        self._busy_seconds = BUSY_SECONDS
         try:
             self._inode = self._path.stat().st_ino
             self._db.text_factory = bytes  # a damaged row may not be text
@@ -157,14 +158,11 @@ class ReplyFile:
         except DATABASE_ERRORS as error:
             raise self._unusable(error) from error
 
-    @contextmanager
-    def without_waiting(self) -> Generator[None]:
-        """Raise an error at once where another program is writing, instead of waiting for it."""
-        self._db.execute("PRAGMA busy_timeout = 0")
-        try:
-            yield
-        finally:
-            self._db.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1_000)}")
+    def set_busy_timeout(self, seconds: float) -> None:
+        """Set how long an operation waits while another program is writing, before it raises an error."""
+        if seconds != self._busy_seconds:
+            self._db.execute(f"PRAGMA busy_timeout = {int(seconds * 1_000)}")
+            self._busy_seconds = seconds
 
     def _execute(self, sql: str, values: Sequence[object] | Mapping[str, object] = ()) -> list[Any]:
         """Run a statement, as a transaction of its own or a part of one, and return its rows."""

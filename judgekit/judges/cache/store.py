@@ -9,7 +9,7 @@ from threading import Lock
 from types import CoroutineType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from judgekit.database import result_code
+from judgekit.database import BUSY_SECONDS, result_code
 from judgekit.errors import StoreError
 from judgekit.judges.cache.replies import Claim, ReplyDatabase
 from judgekit.judges.request import Reply, Request
@@ -72,8 +72,8 @@ def _without_blocking(
     async def run(store: "SQLiteReplyStore", /, *args: Arguments.args, **named: Arguments.kwargs) -> Result:
         if store.lock.acquire(blocking=False):
             try:
-                with store.file.without_waiting():
-                    return operation(store.file, *args, **named)
+                store.file.set_busy_timeout(0)
+                return operation(store.file, *args, **named)
             except StoreError as error:
                 if not isinstance(error.__cause__, Exception) or result_code(error.__cause__) != sqlite3.SQLITE_BUSY:
                     raise
@@ -127,12 +127,12 @@ class SQLiteReplyStore:
 
     def _locked(self, operation: Callable[[], Result]) -> Result:
         with self.lock:
+            self.file.set_busy_timeout(BUSY_SECONDS)
             return operation()
 
     def renew(self, claims: Iterable[Claim], /) -> None:
         """Extend the leases of claims."""
-        with self.lock:
-            self.file.renew(claims)
+        self._locked(lambda: self.file.renew(claims))
 
     async def aclose(self) -> None:
         """Finish pending writes, and close the file. It blocks, since an event loop that ends waits for no thread."""
