@@ -313,7 +313,10 @@ def closest_name(name: str, names: Iterable[str], similarity: float = 0.6) -> st
 
 def error_with_location(error: BaseException) -> str:
     """Return an error's text with the lines of user code that raised it, the innermost last."""
-    problem = f"{type(error).__name__}: {error}"
+    try:
+        problem = f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - the error of another package may raise anything here
+        problem = type(error).__name__
     frames = [frame for frame in extract_tb(error.__traceback__) if _is_user_code(frame.filename)]
     places = [f"{Path(frame.filename).name}, line {frame.lineno}, in {frame.name}" for frame in frames[-_FRAMES_SHOWN:]]
     return f"{problem} ({' > '.join(places)})" if places else problem

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Literal, TypeAlias, TypeVar, cast
 
-from judgekit.errors import ConfigError, error_with_location, join_limited
+from judgekit.errors import ConfigError, JudgekitError, error_with_location, join_limited
 
 Group: TypeAlias = Literal["scorers", "readers", "providers"]
 Kind = TypeVar("Kind")
@@ -72,8 +72,14 @@ def find_object(
         unknown = ConfigError.unknown(what, name, {**own, **packages}, guess)
         raise ConfigError(f"{unknown}; name one of your own as package.module:NAME")
     imported = import_object(packages.get(name, name))
-    instance = imported() if isinstance(imported, type) else imported
-    if missing := [need for need in needs if not hasattr(instance, need)]:
+    try:
+        instance = imported() if isinstance(imported, type) else imported
+        missing = [need for need in needs if not hasattr(instance, need)]
+    except JudgekitError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"{name}: {error_with_location(error)}") from error
+    if missing:
         raise ConfigError(f"{name}: not a {what}: it has no {join_limited(missing, separator=', ')}")
     return cast("Kind", instance)
 

@@ -211,9 +211,9 @@ async def attempt(scorer: Scorer, sample: Sample) -> Score:
             score = await scorer.ascore(sample)
             if not isinstance(score, Score):  # pyright: ignore[reportUnnecessaryIsInstance] - users may return anything
                 raise TypeError(f"{scorer.name} returned {score!r} instead of a Score")
-        except STOPS:
-            raise
-        except Exception as error:  # noqa: BLE001 - any other error fails the sample and not the run
+        except BaseException as error:
+            if isinstance(error, STOPS) or _ends_work(error):
+                raise
             kind = type(error).__name__
             text = f"{kind}: {error}" if isinstance(error, JudgekitError) else error_with_location(error)
             reason = text.encode(errors="backslashreplace").decode()
@@ -221,6 +221,13 @@ async def attempt(scorer: Scorer, sample: Sample) -> Score:
     if score.scorer == scorer.name and len(calls) <= len(score.calls):
         return score
     return score.model_copy(update={"scorer": scorer.name, "calls": max(score.calls, tuple(calls), key=len)})
+
+
+def _ends_work(error: BaseException) -> bool:
+    """Return whether an error ends the work and not only the sample, unlike any other error of a scorer."""
+    import asyncio  # noqa: PLC0415 - as above
+
+    return isinstance(error, asyncio.CancelledError | GeneratorExit | KeyboardInterrupt | SystemExit)
 
 
 @dataclass(frozen=True)

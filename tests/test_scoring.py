@@ -254,6 +254,13 @@ def test_functions_that_cannot_be_told_apart_have_no_signature(made):
 # --- attempt
 
 
+class Unprintable(BaseException):
+    """Neither an Exception, like the panics of extensions in Rust, nor with a message."""
+
+    def __str__(self) -> str:
+        raise ValueError
+
+
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
@@ -265,8 +272,10 @@ def test_functions_that_cannot_be_told_apart_have_no_signature(made):
         (ExceptionGroup("two", [ValueError("a"), KeyError("b")]), "ExceptionGroup: two (2 sub-exceptions)"),
         (StopAsyncIteration("end"), "StopAsyncIteration: end"),
         (ValueError("\ud800 alone"), "ValueError: \\ud800 alone"),
+        (BaseExceptionGroup("two", [GeneratorExit()]), "BaseExceptionGroup: two (1 sub-exception)"),
+        (Unprintable(), "Unprintable"),
     ],
-    ids=lambda one: type(one).__name__ if isinstance(one, Exception) else None,
+    ids=lambda one: type(one).__name__ if isinstance(one, BaseException) else None,
 )
 def test_any_error_is_a_failed_score_with_its_type_its_message_and_its_cost(error, reason):
     def work():

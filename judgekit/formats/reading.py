@@ -16,6 +16,7 @@ from judgekit.formats.files import File
 from judgekit.formats.readers import reader_named
 from judgekit.formats.records import records_in
 from judgekit.formats.references import ReferenceJoiner
+from judgekit.formats.unread import warn_of_repeated_keys
 from judgekit.locations import Location, to_location
 from judgekit.shards import EVERYTHING, Shard
 from judgekit.traces.sample import Sample
@@ -126,6 +127,7 @@ class Recordings:
                 if isinstance(sample, TraceError):
                     _report(sample, on_error)
                     continue
+                warn_of_repeated_keys(sample)
                 histories.add(sample.trace)
                 if joiner is not None:
                     sample = joiner.join(sample)

@@ -11,11 +11,14 @@ from typing import NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
-from judgekit.errors import closest_name
+from judgekit.errors import closest_name, join_limited
 from judgekit.formats.values import objects_in, parse_if_json
-from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
+from judgekit.traces.equality import repeated_keys
+from judgekit.traces.fast_models import set_unvalidated
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, ToolCall
 from judgekit.traces.recording import TraceWarning
-from judgekit.traces.sample import References
+from judgekit.traces.sample import References, Sample
+from judgekit.traces.trace import Trace
 
 _Spoken: TypeAlias = str | tuple[str, str]
 """A text, or the name and arguments of a tool call."""
@@ -331,3 +334,29 @@ def _canonical_text(arguments: str) -> str:
     except (ValueError, RecursionError):
         return arguments
     return _SORTED.encode(parsed or {})
+
+
+def warn_of_repeated_keys(sample: Sample) -> None:
+    """Add a warning to a new sample for each call whose arguments repeat a key, unless it has the warning already."""
+    expected = [
+        (f"reference_tool_calls[{index}]", call) for index, call in enumerate(sample.reference_tool_calls or ())
+    ]
+    warnings = [
+        TraceWarning(
+            f"the arguments repeat a key, whose last value is read: {join_limited(map(repr, keys), 5, ', ')}", path=path
+        )
+        for path, call in chain(_placed_calls(sample.trace), expected)
+        if call.args_raw is not None and call.args_error is None
+        if (keys := dict.fromkeys(repeated_keys(call.args_raw)))
+    ]
+    if new := [warning for warning in warnings if warning not in sample.trace.warnings]:
+        set_unvalidated(sample.trace, warnings=(*sample.trace.warnings, *new))
+
+
+def _placed_calls(trace: Trace, path: str = "") -> Iterator[tuple[str, ToolCall]]:
+    for index, message in enumerate(trace.messages):
+        calls = message.tool_calls if isinstance(message, AIMessage | HumanMessage) else ()
+        for position, call in enumerate(calls):
+            yield f"{path}messages[{index}].tool_calls[{position}]", call
+    for index, child in enumerate(trace.children):
+        yield from _placed_calls(child, f"{path}children[{index}].")

@@ -7,6 +7,7 @@ from typing import TypeGuard
 from pydantic import JsonValue
 from pydantic_core import to_json
 
+from judgekit.traces.equality import loses_keys
 from judgekit.traces.message import JsonObject
 
 _LOOKED_AT = 50
@@ -77,6 +78,12 @@ def is_encodable(value: JsonValue) -> bool:
     except ValueError:
         return False
     return True
+
+
+def parse_if_complete(value: JsonValue) -> JsonValue:
+    """Return `parse_if_json` of a value, but a text that repeats a key as it is: it may be the arguments of a call."""
+    parsed = parse_if_json(value)
+    return value if isinstance(value, str) and loses_keys(value, parsed) else parsed
 
 
 def parse_if_json(value: JsonValue) -> JsonValue:

@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from judgekit.errors import STOPS_JUDGE, ConfigError, JudgeError, merge_errors
+from judgekit.errors import STOPS_JUDGE, ConfigError, JudgeError, error_with_location, merge_errors
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.rows import Row, RunRecord
 from judgekit.runs.store import RunStore
 from judgekit.runs.textless import TextRemover
-from judgekit.score import JudgeCall, in_run, ledger, outage_memory
+from judgekit.score import JudgeCall, Score, in_run, ledger, outage_memory
 from judgekit.scoring import Scorer, attempt, scorer_prompts
 from judgekit.traces.sample import Sample
 
@@ -110,14 +110,20 @@ async def score_tasks(
         for scorer in some:
             if scorer.name in stopped:
                 continue
-            try:
-                with ledger() as calls:
-                    begin(task.number, scorer.name, calls)
+            with ledger() as calls:
+                begin(task.number, scorer.name, calls)
+                try:
                     score_made = await attempt(scorer, task.sample)
-            except STOPS_JUDGE as error:
-                stopped.setdefault(scorer.name, error)
-            else:
-                emit(Row.of(task.number, task.sample, score_made))
+                except STOPS_JUDGE as error:
+                    stopped.setdefault(scorer.name, error)
+                    continue
+                except asyncio.CancelledError as error:
+                    if (running := asyncio.current_task()) is None or running.cancelling():
+                        raise
+                    # Nobody canceled the work, so the scorer raised this, and it would end this worker without a word.
+                    reason, kind = error_with_location(error), type(error).__name__
+                    score_made = Score.failed(scorer.name, reason, error=kind, calls=calls)
+            emit(Row.of(task.number, task.sample, score_made))
 
     async def work() -> None:
         loop = asyncio.get_running_loop()

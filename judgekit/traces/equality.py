@@ -2,11 +2,13 @@
 
 import json
 import marshal
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TypeGuard, cast
 
 from pydantic import BaseModel, JsonValue
+from pydantic_core import to_json
 
 _SORTED = json.JSONEncoder(sort_keys=True)
 MOST_LEVELS = 180
@@ -60,6 +62,33 @@ def _whole_floats_as_integers(value: JsonValue) -> JsonValue:
     if isinstance(value, list):
         return [_whole_floats_as_integers(inner) for inner in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def repeated_keys(text: str) -> Sequence[str]:
+    """Return the keys that occur more than once in one object of a JSON text, also if it is quoted in another one.
+
+    Parsers keep the last value of such a key. A text that is not JSON has none.
+    """
+    repeated: list[str] = []
+
+    def parsed(members: Sequence[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+        repeated.extend(key for key, count in Counter(key for key, _ in members).items() if count > 1)
+        return dict(members)
+
+    try:
+        value = json.loads(text, object_pairs_hook=parsed)
+    except (ValueError, RecursionError):
+        return ()
+    return repeated_keys(value) if isinstance(value, str) else repeated
+
+
+def loses_keys(text: str, value: JsonValue) -> bool:
+    """Return whether the value lacks values of its JSON text, because the text repeats a key."""
+    try:
+        keeps_quotes = text.count('"') == to_json(value).count(b'"') and "\\u0022" not in text
+    except ValueError:  # a lone surrogate
+        keeps_quotes = False
+    return not keeps_quotes and bool(repeated_keys(text))
 
 
 def is_deeper(value: object, levels: int) -> bool:

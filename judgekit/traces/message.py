@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias, TypedDict
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 from pydantic_core import from_json, to_json
 
-from judgekit.traces.equality import MOST_LEVELS, is_deeper
+from judgekit.traces.equality import MOST_LEVELS, is_deeper, loses_keys, repeated_keys
 from judgekit.traces.fast_models import CheckedInC, set_unvalidated
 from judgekit.traces.media import parse_data_url
 
@@ -196,7 +196,8 @@ def parse_arguments(recorded: JsonValue) -> Arguments:
     """Return recorded arguments (text, object or nothing) as fields of a `ToolCall`.
 
     Nothing is raised: arguments that are not a JSON object are kept as text, with the reason. Empty text means no
-    arguments, and one extra layer of quoting is removed; both occur in real recordings.
+    arguments, and one extra layer of quoting is removed; both occur in real recordings. The text is kept as well if
+    ``args`` does not contain it completely: it is quoted, or repeats a key of an object.
     """
     if recorded is None or recorded == "":
         return {"args": {}}
@@ -219,18 +220,20 @@ def parse_arguments(recorded: JsonValue) -> Arguments:
     elif flaw := _flaw(args):
         problem = f"not valid JSON: it contains {flaw}"
     else:
-        unwrapped = raw is not None and raw.lstrip().startswith('"')
-        return {"args": args, "args_raw": raw} if unwrapped else {"args": args}
+        is_incomplete = raw is not None and (raw.lstrip().startswith('"') or repeated_keys(raw))
+        return {"args": args, "args_raw": raw} if is_incomplete else {"args": args}
     return {"args": {}, "args_raw": raw or json.dumps(args), "args_error": problem}
 
 
 def plain_object(text: str) -> JsonObject | None:
-    """Return the object in a text if there is one without flaws. This is fast."""
+    """Return the object in a text if there is one without flaws and repeated keys. This is fast."""
     try:
         value: JsonValue = from_json(text, allow_inf_nan=False)
     except ValueError:
         return None
-    return value if isinstance(value, dict) and is_valid_json(value) else None
+    if not isinstance(value, dict) or not is_valid_json(value):
+        return None
+    return None if loses_keys(text, value) else value
 
 
 def _from_json(text: str) -> JsonValue:

@@ -678,3 +678,27 @@ def test_an_error_that_is_kept_holds_no_file_open(write, case):
         with suppress(FileNotFoundError):  # that of this listing
             held.append(descriptor.readlink())
     assert [path for path in held if path.parent == broken.parent] == [], raised.value
+
+
+@pytest.mark.parametrize("arguments", ['{"a":1,"a":2}', '{"a":{"x y":[{"a":1,"a":2}]}}', '{"a":1,"b":2,"a":1,"b":3}'])
+def test_arguments_that_repeat_a_key_have_a_warning(write, arguments):
+    chat = json.loads(calling(json.dumps(arguments)))
+    chat["reference_tool_calls"] = [{"name": "f", "args": arguments}, {"name": "f", "args": {"a": 1}}]
+    [sample] = read(write("a.json", json.dumps(chat)))
+    keys = "'a', 'b'" if "b" in arguments else "'a'"
+    text = f"the arguments repeat a key, whose last value is read: {keys}"
+    places = ("messages[1].tool_calls[0]", "reference_tool_calls[0]")
+    assert sample.trace.warnings == tuple(TraceWarning(text, path=path) for path in places)
+    assert sample.trace.messages[1].tool_calls[0].args_raw == arguments
+
+
+def test_arguments_that_repeat_a_key_have_one_warning_when_they_are_read_again(write, tmp_path):
+    [sample] = read(write("a.jsonl", calling(json.dumps('{"a":1,"a":2}'))))
+    write_samples([sample], tmp_path / "own.jsonl")
+    [again] = read(tmp_path / "own.jsonl")
+    assert again == sample
+    own = json.loads(sample.model_dump_json())
+    own["trace"] = {**own["trace"], "warnings": [], "children": [{**own["trace"], "warnings": []}]}
+    [changed] = read(write("b.jsonl", json.dumps(own)))
+    places = ["messages[1].tool_calls[0]", "children[0].messages[1].tool_calls[0]"]
+    assert [warning.path for warning in changed.trace.warnings] == places

@@ -234,6 +234,23 @@ def test_a_failing_scorer_leaves_the_rest():
     assert all(row.score.value == 1 for row in found if row.score.scorer == "fine")
 
 
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_a_scorer_that_raises_that_it_was_canceled_though_it_was_not_leaves_the_rest(concurrency):
+    @dataclass(frozen=True)
+    class Leaking:
+        name: str = "leaking"
+
+        async def ascore(self, sample: Sample, /) -> Score:
+            if sample.id in ("1", "2"):
+                raise asyncio.CancelledError
+            return Score.scored("leaking", 1)
+
+    scores = [row.score for row in run(samples(9), [Leaking()], concurrency=concurrency)]
+    assert [score.status for score in scores] == ["scored", "failed", "failed", *["scored"] * 6]
+    assert scores[1].error == "CancelledError"
+    assert scores[1].reason.startswith("CancelledError:  (test_runner.py, line ")
+
+
 def test_a_scorer_that_returns_nothing_leaves_the_rest():
     @dataclass(frozen=True)
     class Forgetful:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from judgekit import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
+from judgekit.traces.equality import repeated_keys
 from judgekit.traces.fast_models import CheckedInC, construct
 from judgekit.traces.message import (
     JsonObject,
@@ -167,6 +168,45 @@ def test_no_arguments_are_no_error(found):
 def test_one_extra_layer_of_quotes_is_taken_off_and_the_original_kept():
     twice = json.dumps(json.dumps({"a": 1}))
     assert ToolCall("f", twice) == ToolCall("f", {"a": 1}, args_raw=twice)
+
+
+@st.composite
+def texts_of_arguments(draw):
+    """Return the JSON text of an object, and whether an object in it repeats a key."""
+    key = st.sampled_from(["a", "b", '"', "\u00e9", 'x"y'])
+
+    def objects(values):
+        return st.lists(st.tuples(key, values), max_size=3).map(lambda members: ("object", members))
+
+    leaf = st.one_of(st.none(), st.integers(-5, 5), st.text(max_size=3), key)
+    inner = st.recursive(leaf, lambda values: objects(values) | st.lists(values, max_size=3), max_leaves=8)
+
+    def written(value) -> tuple[str, bool]:
+        if isinstance(value, tuple):
+            members = [(text, *written(inner)) for text, inner in value[1]]
+            keys = [text for text, _, _ in members]
+            escaped = [json.dumps(text).replace('\\"', draw(st.sampled_from(['\\"', "\\u0022"]))) for text in keys]
+            pairs = zip(escaped, members, strict=True)
+            inside = ",".join(f"{name}: {inner}" for name, (_, inner, _) in pairs)
+            return f"{{{inside}}}", len({*keys}) < len(keys) or any(repeats for _, _, repeats in members)
+        if isinstance(value, list):
+            parts = [written(inner) for inner in value]
+            return f"[{', '.join(text for text, _ in parts)}]", any(repeats for _, repeats in parts)
+        return json.dumps(value, ensure_ascii=draw(st.booleans())), False
+
+    return written(draw(objects(inner)))
+
+
+@given(case=texts_of_arguments(), quoted=st.booleans())
+@example(case=('{"a":1,"a":2}', True), quoted=False)
+@example(case=('{"\\u0022": "\\u0022", "a": [{"b": 1, "b": 1}]}', True), quoted=False)
+def test_the_text_of_arguments_is_kept_where_it_repeats_a_key(case, quoted):
+    text, repeats = case
+    recorded = json.dumps(text) if quoted else text
+    call = ToolCall("f", recorded)
+    assert call.args_error is None
+    assert call.args_raw == (recorded if repeats or quoted else None)
+    assert bool(repeated_keys(recorded)) == repeats
 
 
 THRICE = json.dumps(json.dumps(json.dumps({"a": 1})))

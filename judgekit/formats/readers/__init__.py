@@ -32,6 +32,7 @@ from judgekit.formats.readers.openai_evals_log import OpenAIEvalsLogReader
 from judgekit.formats.readers.openai_responses import OpenAIResponsesReader, OpenAIResponsesStreamReader
 from judgekit.formats.readers.openinference import OpenInferenceReader
 from judgekit.formats.readers.otel import OTelReader
+from judgekit.formats.readers.own import OwnReader
 from judgekit.formats.readers.phoenix import PhoenixReader
 from judgekit.formats.readers.promptfoo import PromptfooReader
 from judgekit.formats.readers.pydantic_ai import PydanticAIReader
@@ -104,7 +105,8 @@ FALLBACKS = ("openai-chat", "rows")
 
 def reader_named(name: str) -> Reader:
     """Return the reader of a format: a built-in name, one of an installed package, or ``package.module:NAME``."""
-    return find_object(name, "readers", READERS, _NEEDS, "format")
+    reader = find_object(name, "readers", READERS, _NEEDS, "format")
+    return reader if name in READERS else OwnReader(reader)
 
 
 @cache

@@ -23,7 +23,7 @@ from judgekit.formats.readers.payloads import exchange_messages, take_payload
 from judgekit.formats.readers.run_trees import as_span, merge_versions, read_tree
 from judgekit.formats.score_records import AUDIT_HINT, read_score, score_system
 from judgekit.formats.spans import Span
-from judgekit.formats.values import as_list, as_object, first_value, objects_in, parse_if_json, str_or_none, without
+from judgekit.formats.values import as_list, as_object, first_value, objects_in, parse_if_complete, str_or_none, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject
 from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import Sample
@@ -190,7 +190,7 @@ def _decoded(record: JsonObject) -> JsonObject:
 
 def _parsed(value: JsonValue) -> JsonValue:
     is_json = isinstance(value, str) and value.lstrip().startswith(("{", "[", '"'))
-    return parse_if_json(value) if is_json else value
+    return parse_if_complete(value) if is_json else value
 
 
 def _record(name: str, tree: _Tree) -> JsonObject:

@@ -21,7 +21,15 @@ from judgekit.formats.readers.payloads import exchange_messages, parse_structure
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.span_exports import detect_convention
 from judgekit.formats.spans import Span, group_conversations, read_spans
-from judgekit.formats.values import as_object, is_number, lookup, objects_in, parse_if_json, str_or_none
+from judgekit.formats.values import (
+    as_object,
+    is_number,
+    lookup,
+    objects_in,
+    parse_if_complete,
+    parse_if_json,
+    str_or_none,
+)
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, parse_arguments
 from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import ExpectedCall, Sample
@@ -133,7 +141,7 @@ def _decoded(record: JsonValue) -> JsonValue:
 
 def _decoded_span(span: JsonValue) -> JsonValue:
     if isinstance(span, dict) and isinstance(attributes := span.get("attributes"), dict):
-        return {**span, "attributes": {name: parse_if_json(value) for name, value in attributes.items()}}
+        return {**span, "attributes": {name: parse_if_complete(value) for name, value in attributes.items()}}
     return span
 
 
