@@ -194,7 +194,7 @@ class Score(FrozenModel):
         )
 
     @classmethod
-    def computed(cls, scorer: str, value: float, explanation: Explanation) -> "Score":
+    def computed(cls, scorer: str, value: float, explanation: Explanation, warnings: Iterable[str] = ()) -> "Score":
         """Return a score with a value in [0, 1] that no judge gave, from parts that are valid for sure."""
         return construct(
             cls,
@@ -207,7 +207,7 @@ class Score(FrozenModel):
                 "confidence": None,
                 "error": None,
                 "aggregate": "mean",
-                "warnings": (),
+                "warnings": tuple(warnings),
                 "reason": explanation.reason,
                 "details": explanation.details,
             },

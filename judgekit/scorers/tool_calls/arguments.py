@@ -108,11 +108,6 @@ class ArgMatch(FrozenModel):
         return all(getattr(self, name) == field.get_default(call_default_factory=True) for name, field in _FIELDS)
 
     @cached_property
-    def text_scorer(self) -> Scorer | None:
-        """The scorer that compares texts, if there is one."""
-        return self.text if isinstance(self.text, Scorer) else None
-
-    @cached_property
     def is_ignored(self) -> Callable[[str], bool]:
         """A test of whether a path is ignored."""
         return any_glob(self.ignore)

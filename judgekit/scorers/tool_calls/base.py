@@ -1,9 +1,8 @@
 """The base of scorers that compare tool calls with expected ones."""
 
 from abc import abstractmethod
-from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import get_args
 
 from judgekit.errors import ConfigError, check_choice, join_limited
@@ -47,10 +46,6 @@ class ToolCallScorer(ScopedScorer):
             raise ConfigError('include_delegations=False needs scope="tree", which shows what calls started sub-agents')
 
     @cached_property
-    def _selection(self) -> Selection:
-        return Selection(self.requestor, self.include_failed, self.include_delegations)
-
-    @cached_property
     @abstractmethod
     def _rules(self) -> ToolMatch:
         """The rules for matching calls."""
@@ -61,7 +56,7 @@ class ToolCallScorer(ScopedScorer):
             return Score.skipped(self.name, "the sample has no reference_tool_calls")
         if not sample.trace.messages:
             return Score.skipped(self.name, NO_CONVERSATION)
-        calls = Calls(rules, sample, self._selection)
+        calls = Calls(rules, sample, Selection(self.requestor, self.include_failed, self.include_delegations))
         if rules.within == "turn" and (
             lost := [quoted_name(call.name) for call in calls.expected if call.turn is None]
         ):
@@ -71,13 +66,9 @@ class ToolCallScorer(ScopedScorer):
         if rules.has_text_scorers:
             calls, text_warnings = await calls.with_texts_compared()
             warnings = [*warnings, *text_warnings]
-        compute = partial(self._score_calls, calls, warnings)
-        return await compute_score(compute, large=is_large(calls))
-
-    def _score_calls(self, calls: Calls, warnings: Iterable[str]) -> Score:
-        value, explanation = self._judge(calls)
-        score = Score.computed(self.name, value, explanation)
-        return score if not warnings else score.model_copy(update={"warnings": tuple(warnings)})
+        return await compute_score(
+            lambda: Score.computed(self.name, *self._judge(calls), warnings), large=is_large(calls)
+        )
 
     def _judge(self, calls: Calls) -> tuple[float, Explanation]:
         """Return the value of the calls and its explanation."""

@@ -107,7 +107,8 @@ class Calls:
             turns = zip(self.expected, self.actual, strict=True)
             if any(call.turn != actual.turn for call, actual in turns):
                 return False
-        if self.rules.is_plain and all(call.compare_args is None and call.agent is None for call in self.expected):
+        is_plain = not self.rules.tools and are_plain(self.rules.args)
+        if is_plain and all(call.compare_args is None and call.agent is None for call in self.expected):
             calls = [actual.call for actual in self.actual]
             written = json_bytes([call.args for call in self.expected])  # all at once
             if KEY_BYTES not in written and written == json_bytes([call.args for call in calls]):
@@ -156,8 +157,11 @@ class Calls:
         if wanted.agent not in (None, placed.agent):
             difference = ArgDifference("agent", wanted.agent, ABSENT if placed.agent is None else placed.agent)
             return ArgComparison(0.0, (difference,))
-        defined = self._tools.get(conversation_path(placed.message), ())
-        return compare_arguments(self.rules_by_tool[wanted.name], wanted, placed.call, defined)
+        rules = self.rules_by_tool[wanted.name]
+        tools: Sequence[ToolDefinition] = ()
+        if isinstance(rules, ArgMatch) and rules.mode == "schema":
+            tools = self._tools.get(conversation_path(placed.message), ())
+        return compare_arguments(rules, wanted, placed.call, tools)
 
     @cached_property
     def is_plain(self) -> Sequence[bool]:
@@ -238,7 +242,7 @@ class Calls:
         by_tool = {
             tool: rule.model_copy(update={"text": function(scorer)})
             for tool, rule in self.rules_by_tool.items()
-            if isinstance(rule, ArgMatch) and (scorer := rule.text_scorer) is not None
+            if isinstance(rule, ArgMatch) and isinstance(scorer := rule.text, Scorer)
         }
         rules = self.rules.model_copy(update={"tools": {**self.rules.tools, **by_tool}})
         return Calls(rules, self.sample, self.selection)

@@ -88,14 +88,16 @@ def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
         ordered[match.calls.expected[expected].turn if by_turn else None].append((expected, match.block(actual)))
     displaced: list[_Aligned] = []
     for expected, actual in sorted(match.unordered_pairs(wanted, received, is_graded=True)):
-        positions = ordered[match.calls.expected[expected].turn if by_turn else None]
+        turn = match.calls.expected[expected].turn
+        positions = ordered[turn if by_turn else None]
         at, block = bisect(positions, (expected, 0)), match.block(actual)
         in_order = match.rules.order == "any" or (
             all(before <= block for _, before in positions[at - 1 : at])
             and all(block <= behind for _, behind in positions[at : at + 1])
         )
         pair = _Aligned(expected, actual, match.calls.compare(expected, actual))
-        if in_order and match.same_turn(expected, actual) and not match.credit(expected, actual):
+        same_turn = not by_turn or turn == match.calls.actual[actual].turn
+        if in_order and same_turn and not match.credit(expected, actual):
             positions.insert(at, (expected, block))
             pairs.append(pair)
         else:
@@ -146,10 +148,7 @@ def _counts(match: Match) -> JsonObject:
 def _pair_as_json(match: Match, pair: _Aligned) -> JsonObject:
     actual = match.calls.actual[pair.actual]
     call = actual.call
-    shown: JsonObject = {"expected": pair.expected, "actual": pair.actual, "message": actual.message}
-    if actual.agent is not None and not isinstance(actual.message, int):
-        shown["agent"] = actual.agent
-    shown["name"] = call.name
+    shown: JsonObject = {"expected": pair.expected, "actual": pair.actual, **_location(actual), "name": call.name}
     shown["score"] = pair.comparison.score
     if pair.comparison.differences:
         shown["differences"] = copy_json([difference.as_json() for difference in pair.comparison.differences])
@@ -211,17 +210,16 @@ def _pair_in_words(match: Match, pair: _Aligned) -> str:
 
 def _named(what: str, rule: str, calls: Iterable[tuple[str, MessageNumber | None]]) -> str:
     """Return tools with the number of their calls and the messages: ``extra: search x2 (messages 4, 8)``."""
-    messages = defaultdict[str, list[MessageNumber | None]](list)
+    messages_by_tool = defaultdict[str, list[MessageNumber | None]](list)
     for name, message in calls:
-        messages[name].append(message)
-    tools = join_limited((_name_with_messages(name, where) for name, where in messages.items()), _MOST, ", ")
-    return f"{what}{', allowed' if rule == 'allow' else ''}: {tools}"
-
-
-def _name_with_messages(name: str, messages: Sequence[MessageNumber | None]) -> str:
-    where = list(dict.fromkeys(str(message) for message in messages if message is not None))
-    tool = f"{_name(name)}{'' if len(messages) == 1 else f' x{len(messages)}'}"
-    return f"{tool} (message{'s' if len(where) > 1 else ''} {join_limited(where, _MOST, ', ')})" if where else tool
+        messages_by_tool[name].append(message)
+    tools: list[str] = []
+    for name, messages in messages_by_tool.items():
+        numbers = list(dict.fromkeys(str(message) for message in messages if message is not None))
+        times = "" if len(messages) == 1 else f" x{len(messages)}"
+        where = f" (message{'s' if len(numbers) > 1 else ''} {join_limited(numbers, _MOST, ', ')})" if numbers else ""
+        tools.append(f"{_name(name)}{times}{where}")
+    return f"{what}{', allowed' if rule == 'allow' else ''}: {join_limited(tools, _MOST, ', ')}"
 
 
 def _name(name: str) -> str:

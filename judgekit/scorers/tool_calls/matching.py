@@ -87,7 +87,8 @@ class Match:
         credit = self.credit
         is_graded = self.rules.args_credit == "fraction"
         pairs: list[CallPair] = []
-        for expected, actual in self._parts():
+        everything = [(range(len(self.calls.expected)), range(len(self.calls.actual)))]
+        for expected, actual in self._turns() if self.rules.within == "turn" else everything:
             if self.rules.order == "any":
                 best: Iterable[tuple[int, int]] = self.unordered_pairs(expected, actual, is_graded=is_graded)
             else:
@@ -95,14 +96,8 @@ class Match:
             pairs += [CallPair(row, column, earned) for row, column in best if (earned := credit(row, column))]
         return sorted(pairs)
 
-    def same_turn(self, expected: int, actual: int) -> bool:
-        """Return whether two calls belong to the same turn, if turns matter."""
-        return self.rules.within != "turn" or self.calls.expected[expected].turn == self.calls.actual[actual].turn
-
-    def _parts(self) -> Iterable[tuple[Sequence[int], Sequence[int]]]:
-        """Return the positions of calls that may be paired: all, or turn by turn."""
-        if self.rules.within == "conversation":
-            return [(range(len(self.calls.expected)), range(len(self.calls.actual)))]
+    def _turns(self) -> Iterable[tuple[Sequence[int], Sequence[int]]]:
+        """Return the positions of the expected and the actual calls of each turn."""
         return (
             (
                 [index for index, call in enumerate(self.calls.expected) if call.turn == turn],

@@ -7,7 +7,8 @@ from typing import Annotated, Literal, cast
 from pydantic import Field, JsonValue, PlainValidator, ValidationError
 
 from judgekit.errors import ConfigError, check_choice, validation_message
-from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, ArgMatch, ArgRules, any_glob, are_plain, arg_rules
+from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, ArgMatch, ArgRules, any_glob, arg_rules
+from judgekit.scoring import Scorer
 from judgekit.traces.message import FrozenModel
 
 
@@ -44,16 +45,11 @@ class ToolMatch(FrozenModel):
     credit: Literal["all_or_nothing", "precision", "recall", "f1"] = "all_or_nothing"
     args_credit: Literal["all", "fraction"] = "all"
 
-    @property  # not cached, since a changed copy would keep it
-    def is_plain(self) -> bool:
-        """Whether the arguments of all tools are compared as typed JSON."""
-        return not self.tools and are_plain(self.args)
-
     @cached_property
     def has_text_scorers(self) -> bool:
         """Whether scorers compare texts in arguments."""
         rules = (self.args, *self.tools.values())
-        return any(isinstance(rule, ArgMatch) and rule.text_scorer is not None for rule in rules)
+        return any(isinstance(rule, ArgMatch) and isinstance(rule.text, Scorer) for rule in rules)
 
     @cached_property
     def compares_texts(self) -> bool:
