@@ -27,7 +27,7 @@ from judgekit.formats.file_lists import require_separate_output
 from judgekit.jobs.building import BuiltScorers, build_scorers
 from judgekit.jobs.options import RunOptions
 from judgekit.jobs.starting import new_session
-from judgekit.locations import location_text, to_location
+from judgekit.locations import location_text
 from judgekit.reports.compare_judges import show_judges
 from judgekit.reports.export import write_text
 from judgekit.reports.glossary import explaining_terms
@@ -112,11 +112,11 @@ def compare(
     Each judge is a scorer of one run. The exit code does not depend on the differences.
     """
     run_options = RunOptions(
-        file=path_text(to_location(file)),
+        file=path_text(file),
         format=format,
         columns=options.parse_columns(column),
         encoding=encoding,
-        references=None if references is None else path_text(to_location(references)),
+        references=None if references is None else path_text(references),
         config=None if config is None else path_text(config),
         scorers=[ScorerSpec.parse(text) for text in scorer or ()],
         limit=limit,

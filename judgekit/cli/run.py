@@ -23,7 +23,7 @@ from judgekit.jobs.options import RunOptions
 from judgekit.jobs.resume import extension_session, resume_session
 from judgekit.jobs.session import Session
 from judgekit.jobs.starting import new_session
-from judgekit.locations import Location, to_location
+from judgekit.locations import Location
 from judgekit.reports.glossary import explaining_terms
 from judgekit.reports.summary import show_plan
 from judgekit.resources import resource_folder
@@ -100,11 +100,11 @@ def run(
 ) -> None:
     """Score recorded conversations."""
     run_options = RunOptions(
-        file=path_text(to_location(file)),
+        file=path_text(file),
         format=format,
         columns=options.parse_columns(column) if column else {},
         encoding=encoding,
-        references=None if references is None else path_text(to_location(references)),
+        references=None if references is None else path_text(references),
         config=None if config is None else path_text(config),
         judge=judge or os.environ.get(JUDGE_VARIABLE) or None,
         scorers=[ScorerSpec.parse(text) for text in scorer or ()],

@@ -144,7 +144,7 @@ class BuiltScorers(NamedTuple):
                 f"name them by texts such as 'tool_call_f1', or omit {workers.option}"
             )
         options = self.options
-        if workers.engine == "ray" and (options.shard or options.limit is not None or options.sample_size is not None):
+        if workers.engine == "ray" and (options.shard or options.limit is not None or isinstance(options.sample, int)):
             raise ConfigError(
                 f"{workers}: cannot be combined with shard, limit or a number of samples; to score a part, use a share"
             )

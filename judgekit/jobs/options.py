@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 from judgekit.errors import ConfigError, TraceError, text_path, validation_message
 from judgekit.locations import Location, Url, to_location
 from judgekit.runs.problems import ReadingProblems
-from judgekit.runs.rows import Input, RunRecord
+from judgekit.runs.rows import Input, RunRecord, SampleCount
 from judgekit.shards import EVERYTHING, Shard
 from judgekit.specs import ScorerSpec
 from judgekit.traces.message import FrozenModel, Many
@@ -92,11 +92,11 @@ class RunOptions(FrozenModel):
                 raise ConfigError(f"--sample {share:g}: expected a share above 0, up to 1 (100%)")
         if shares is not None and OTHER_DOMAINS not in shares:
             raise ConfigError("--sample: add a share for all other domains, such as --sample 1%")
-        if self.sample_size is not None and self.sample_size < 1:
-            raise ConfigError(f"--sample {self.sample_size}: expected at least 1 sample, or a share such as 1% or 0.01")
+        if isinstance(self.sample, int) and self.sample < 1:
+            raise ConfigError(f"--sample {self.sample}: expected at least 1 sample, or a share such as 1% or 0.01")
         is_part = self.shard is not None or shares is not None
-        if is_part and (self.limit is not None or self.sample_size is not None):
-            option = "--limit" if self.limit is not None else f"--sample {self.sample_size}"
+        if is_part and (self.limit is not None or isinstance(self.sample, int)):
+            option = "--limit" if self.limit is not None else f"--sample {self.sample}"
             reason = "needs one process that reads everything" if self.shard else "cannot be combined with a share"
             raise ConfigError(f"{option} {reason}; to score a part, use --sample 1%, which any shards draw alike")
         if self.file is None and (is_part or self.sample is not None):
@@ -138,10 +138,10 @@ class RunOptions(FrozenModel):
         """Return the files that are read with their hashes, except standard input and pipes."""
         return [Input.of(path) for path, is_stream in self._files() if not is_stream]
 
-    def expected_samples(self) -> int | None:
-        """Return the expected number of samples, if it can be found quickly."""
+    def expected_samples(self) -> SampleCount:
+        """Return about how many samples there are, if that can be found quickly, before they are read."""
         if self.file is None:
-            return None
+            return SampleCount()
 
         from judgekit.formats.counting import count_records  # noqa: PLC0415 - loads all readers
         from judgekit.formats.file_lists import STANDARD_STREAM, list_files  # noqa: PLC0415
@@ -152,8 +152,9 @@ class RunOptions(FrozenModel):
         share = 1.0 if self.shares is None else fmean(self.shares.values())  # of domains: about that of all samples
         shards = Shard.parse(self.shard).count if self.shard else 1
         expected = None if records is None else round(records * share / shards)
-        limits = (expected, self.limit, self.sample_size)
-        return min((number for number in limits if number is not None), default=None)
+        size = self.sample if isinstance(self.sample, int) else None
+        limits = [number for number in (expected, self.limit, size) if number is not None]
+        return SampleCount(min(limits), "about") if limits else SampleCount()
 
     @property
     def shares(self) -> Mapping[str, float] | None:
@@ -161,11 +162,6 @@ class RunOptions(FrozenModel):
         if isinstance(self.sample, Mapping):
             return self.sample
         return {OTHER_DOMAINS: self.sample} if isinstance(self.sample, float) else None
-
-    @property
-    def sample_size(self) -> int | None:
-        """The number of samples to draw at random; ``None`` if no number is drawn."""
-        return self.sample if isinstance(self.sample, int) else None
 
     @property
     def reads_config(self) -> bool:
@@ -203,7 +199,7 @@ class RunOptions(FrozenModel):
 
         on_error: OnError = "raise" if self.strict else note
         try:
-            if self.limit is None and self.sample_size is None:
+            if self.limit is None and not isinstance(self.sample, int):
                 numbered = recordings.numbered(on_error, sample_filter)
             else:
                 numbered = self._chosen(recordings.numbered(on_error), sample_filter)
@@ -221,8 +217,8 @@ class RunOptions(FrozenModel):
     ) -> Iterator[tuple[int, Sample]]:
         """Yield the samples that ``limit`` and the number of ``sample`` choose, as far as they are wanted."""
         chosen: Iterable[tuple[int, Sample]] = islice(numbered, self.limit)
-        if self.sample_size is not None:
-            chosen = _random_sample(chosen, self.sample_size, random.Random(self.seed))  # noqa: S311 - a draw, not a secret
+        if isinstance(self.sample, int):
+            chosen = _random_sample(chosen, self.sample, random.Random(self.seed))  # noqa: S311 - a draw, not a secret
         return (pair for pair in chosen if sample_filter is None or sample_filter(pair[0]))
 
     def rank_of(self, sample: Sample) -> int:

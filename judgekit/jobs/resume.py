@@ -12,7 +12,7 @@ from judgekit.jobs.options import RunOptions
 from judgekit.jobs.session import Session
 from judgekit.runs.hashed_media import hash_media, lacks_media
 from judgekit.runs.results import Run
-from judgekit.runs.rows import RunRecord, SampleCount, ScorerRecord, changed_paths, identity_differences
+from judgekit.runs.rows import RunRecord, ScorerRecord, changed_paths, identity_differences
 from judgekit.runs.runner import check_scorer_names
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
 from judgekit.score import ScoreStatus
@@ -60,7 +60,7 @@ def resume_session(
         _samples_of(store, before, built, options, samples, workers) if complete is None else (None, True)
     )
     built.check_workers(workers, store.path, given=numbered is not None, from_store=from_store)
-    expected = {} if before.count_precision == "exactly" else SampleCount.expected(options.expected_samples())._asdict()
+    expected = {} if before.count_precision == "exactly" else options.expected_samples()._asdict()
     return Session(
         store,
         before.model_copy(update={"ended_at": None, "stop_reason": "", **expected}),

@@ -97,8 +97,7 @@ def new_session(
     if samples is not None:
         count = SampleCount(len(samples), "exactly") if isinstance(samples, Sized) else SampleCount()
     else:
-        expected = options.expected_samples()
-        count = SampleCount() if expected is None else SampleCount(expected, "about")
+        count = options.expected_samples()
     stored_options = options.model_dump(mode="json", by_alias=True)
     runs = RunStore(path)
     inputs = options.input_files()

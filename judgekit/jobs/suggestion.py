@@ -95,7 +95,7 @@ class SampleDraw:
     def suggest(self, cost_usd: float) -> SuggestedSample | None:
         """Return a sample, given the cost of judging all; ``None`` if it would be empty or cannot be drawn."""
         total = self.domains.total()
-        if not total or self.options.limit is not None or self.options.sample_size is not None:
+        if not total or self.options.limit is not None or isinstance(self.options.sample, int):
             return None
         part = min(_ENOUGH / total, _LARGEST)
         drawn_from = min((self.options.shares or {OTHER_DOMAINS: 1.0}).values())

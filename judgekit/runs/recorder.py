@@ -19,7 +19,7 @@ from judgekit.runs.hashed_media import hash_media
 from judgekit.runs.hashes import SampleHashes
 from judgekit.runs.reader import CALLS_ADAPTER
 from judgekit.runs.rows import Row, RunRecord, sample_labels
-from judgekit.runs.schema import COMPRESSION_LEVEL, checksum, compress, is_intact
+from judgekit.runs.schema import COMPRESSION_LEVEL, checksum, is_intact
 from judgekit.runs.store import RunStore
 from judgekit.runs.textless import TextRemover
 from judgekit.runs.usage import ConversationUsage
@@ -117,7 +117,8 @@ class Recorder:
                 self._packer = zlib.compressobj(COMPRESSION_LEVEL, zdict=dictionary)
                 self._add("dictionaries", self._dictionary, dictionary)
             self._conversations += 1
-            self._add("conversations", index, self._dictionary, compress(body, self._packer))
+            packer = self._packer.copy()
+            self._add("conversations", index, self._dictionary, packer.compress(body) + packer.flush())
 
     def add_ledger(self, index: int, scorer: str, calls: list[JudgeCall]) -> None:
         """Register the ledger of a score in progress. Its calls were paid for, whether or not the score is kept."""

@@ -37,11 +37,6 @@ class SampleCount(NamedTuple):
     samples: int = 0
     count_precision: CountPrecision = "at least"
 
-    @classmethod
-    def expected(cls, number: int | None) -> "SampleCount":
-        """Return the count before anything is read, given the expected number of samples, if there is one."""
-        return cls() if number is None else cls(number, "about")
-
     @property
     def qualifier(self) -> str:
         """The words before a number that is not exact: ``about `` or ``at least ``."""

@@ -106,13 +106,6 @@ SCHEMA = (
 )
 
 
-def compress(record: bytes, fresh: Any) -> bytes:
-    """Return a compressed record. ``fresh`` has read a dictionary of text that many records share, if there is one."""
-    packer = fresh.copy()
-    packed: bytes = packer.compress(record) + packer.flush()
-    return packed
-
-
 def decompress(body: bytes, dictionary: bytes = b"") -> bytes:
     """Return the record that was compressed with this dictionary."""
     unpacker = zlib.decompressobj(zdict=dictionary)

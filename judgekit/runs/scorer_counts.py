@@ -92,12 +92,8 @@ class ScorerCounts(ScoredValues):
             packed = PackedScores.pack(score)
         self.add_value(score.value, row.group, score.aggregate, packed)
 
-    def add_reason(self, score: Score) -> None:
-        """Count why a score has no value. Of reasons that are all different, only the first 100 are counted."""
-        if score.value is None:
-            self._count_reason(score.status, score.label or score.reason or "no reason given", 1)
-
-    def _count_reason(self, status: ScoreStatus, reason: str, times: int) -> None:
+    def add_reason(self, status: ScoreStatus, reason: str, times: int = 1) -> None:
+        """Count why scores have no value. Of reasons that are all different, only the first 100 are counted."""
         reasons = self.reasons.setdefault(status, Counter())
         if reason in reasons or len(reasons) < _REASONS_COUNTED:
             reasons[reason] += times
@@ -140,7 +136,7 @@ class ScorerCounts(ScoredValues):
         self.audited = "; ".join(dict.fromkeys(filter(None, (self.audited, other.audited))))
         for status, reasons in other.reasons.items():
             for reason, times in reasons.items():
-                self._count_reason(status, reason, times)
+                self.add_reason(status, reason, times)
         for value, label in other._labeled.items():
             self.is_graded = (self._labeled.setdefault(value, label) != label) or self.is_graded
         self.is_graded = self.is_graded or other.is_graded

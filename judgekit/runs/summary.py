@@ -77,7 +77,8 @@ class Summary:
         if (line := self.scorers.get(score.scorer)) is None:
             line = self.scorers[score.scorer] = ScorerSummary(score.scorer)
         line.add(row, packed)
-        line.add_reason(score)
+        if score.value is None:
+            line.add_reason(score.status, score.label or score.reason or "no reason given")
         if row.domain is not None:
             self._slice("domain", row.domain, row, packed)
         for name, value in row.labels.items():

@@ -326,7 +326,7 @@ class ToolCall(FrozenModel):
             if (
                 isinstance(data, dict)
                 and "args" in data
-                and (not isinstance(args := data["args"], dict) or _flaw(args))
+                and not (isinstance(args := data["args"], dict) and is_valid_json(args))
             ):
                 return {**data, **parse_arguments(args)}
         except RecursionError:
