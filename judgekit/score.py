@@ -4,9 +4,11 @@ import math
 from collections.abc import Generator, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import Annotated, Literal, NamedTuple, TypeAlias, TypeVar, get_args
+from decimal import Decimal
+from numbers import Real
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import BeforeValidator, Field, JsonValue, model_validator
 
 from judgekit.diff import Diff
 from judgekit.errors import UNCHARGED, ConfigError, JudgeError, UnreachableError, count_text
@@ -24,6 +26,30 @@ _YES = frozenset({"yes", "pass", "true"})
 _NO = frozenset({"no", "fail", "false"})
 
 _UNCHARGED = {error.__name__ for error in UNCHARGED}
+
+
+_PRECISION = {2: 2.0**-10, 4: 2.0**-23, 8: 2.0**-52}
+"""The distance of 1 from the next number, by the bytes of a floating-point number."""
+_ROUNDING = 4
+"""The number of such distances by which rounding may lead out of [0, 1]."""
+
+
+def python_scalar(given: Any) -> object:
+    """Return a scalar of numpy, torch or the like as one of Python, and anything else as it is."""
+    return given.item() if getattr(given, "ndim", None) == 0 and hasattr(given, "item") else given
+
+
+def rounded_to_unit(given: object) -> object:
+    """Return a number of any type as a float, and as 0 or 1 if only rounding led out of [0, 1]; anything else as it is."""
+    scalar = python_scalar(given)
+    if not isinstance(scalar, Real | Decimal):
+        return scalar
+    number = float(scalar)
+    tolerance = _ROUNDING * _PRECISION.get(getattr(given, "itemsize", 8), _PRECISION[8])
+    return min(max(number, 0.0), 1.0) if -tolerance <= number <= 1 + tolerance else number
+
+
+_UnitNumber = Annotated[float, BeforeValidator(rounded_to_unit), Field(ge=0, le=1)]
 
 
 def verdict_value(verdict: bool | float | str, scale: Mapping[str, ScaleValue]) -> ScaleValue | None:  # noqa: FBT001
@@ -149,10 +175,10 @@ class Score(FrozenModel):
 
     scorer: str
     status: ScoreStatus
-    value: float | None = Field(default=None, ge=0, le=1)
+    value: _UnitNumber | None = None
     label: str | None = None
     calls: Many[JudgeCall] = ()
-    confidence: float | None = Field(default=None, ge=0, le=1)
+    confidence: _UnitNumber | None = None
     error: str | None = None
     aggregate: str = "mean"
     warnings: Many[str] = ()

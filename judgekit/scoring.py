@@ -12,18 +12,19 @@ from enum import Enum
 from functools import partial
 from pathlib import PurePath
 from types import FunctionType
-from typing import ClassVar, Protocol, TypeAlias, TypeVar, cast, overload, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, cast, overload, runtime_checkable
 
 from pydantic import BaseModel, JsonValue
 
 from judgekit.errors import STOPS, ConfigError, JudgekitError, error_with_location, short_repr
-from judgekit.score import ScaleValue, Score, ledger, scored_by
+from judgekit.score import ScaleValue, Score, ledger, rounded_to_unit, scored_by
 from judgekit.threads import run_in_thread
 from judgekit.traces.sample import Sample
 from judgekit.traces.tree import Scope
 from judgekit.traces.validation import check_sample
 
 Result = TypeVar("Result")
+ScorerKind = TypeVar("ScorerKind", bound="Scorer")
 ScorerResult: TypeAlias = Score | float | tuple[float, str]
 ScorerFunction: TypeAlias = Callable[[Sample], ScorerResult | Awaitable[ScorerResult]]
 NO_CONVERSATION = "the sample has no conversation"
@@ -255,13 +256,26 @@ class FunctionScorer(SyncScore):
             return verdict
         value: object
         value, reason = verdict if isinstance(verdict, tuple) else (verdict, "")
-        if not isinstance(value, int | float):  # pyright: ignore[reportUnnecessaryIsInstance] - users may return anything
+        number = rounded_to_unit(value)
+        if not isinstance(number, float):
             raise TypeError(f"{self.name} returned {value!r}; expected a number in [0, 1] or a Score")
-        if not 0 <= value <= 1:
+        if not 0 <= number <= 1:
             raise ValueError(f"{self.name} returned {value!r}; expected a number in [0, 1], where 1 is best")
-        return Score.scored(self.name, float(value), reason=reason)
+        return Score.scored(self.name, number, reason=reason)
 
 
+class SyncScorer(Scorer, Protocol):
+    """A scorer with ``score``, the blocking version of ``ascore``."""
+
+    def score(self, sample: Sample, /) -> Score:
+        """Return the score of one sample."""
+        ...
+
+
+@overload
+def scorer(candidate: Scorer, /) -> SyncScorer: ...
+@overload
+def scorer(candidate: type[ScorerKind], /) -> type[ScorerKind]: ...
 @overload
 def scorer(function: ScorerFunction, /) -> FunctionScorer: ...
 @overload
@@ -269,15 +283,15 @@ def scorer(
     *, name: str | None = None, version: str | None = None, judge: object = None, prompts: Sequence[JudgePrompt] = ()
 ) -> Callable[[ScorerFunction], FunctionScorer]: ...
 def scorer(
-    function: ScorerFunction | None = None,
+    function: ScorerFunction | Scorer | type[ScorerKind] | None = None,
     /,
     *,
     name: str | None = None,
     version: str | None = None,
     judge: object = None,
     prompts: Sequence[JudgePrompt] = (),
-) -> FunctionScorer | Callable[[ScorerFunction], FunctionScorer]:
-    """Turn a function of a sample, sync or async, into a scorer.
+) -> SyncScorer | type[ScorerKind] | Callable[[ScorerFunction], FunctionScorer]:
+    """Turn a function of a sample, sync or async, into a scorer, or give a class of scorers ``score``.
 
     A sync function runs in worker threads, for several samples at once, so it must be thread-safe; an ``async def``
     runs on the event loop and must not block it. Threads cannot be stopped: if a run stops or a time limit passes, the
@@ -286,8 +300,11 @@ def scorer(
     The function returns a number in [0, 1], a pair of a number and a reason, or a `Score` (to skip a sample,
     ``Score.skipped(name, reason)``). An error that it raises becomes a failed score.
 
+    A class with ``ascore``, or that of an object with ``ascore``, gets ``score``, its blocking version, and the name of the
+    class as ``name`` if it has none. It is returned otherwise unchanged.
+
     Args:
-        function: The function.
+        function: The function, or the class or object, which takes no options since it has its own name, judge and prompts.
         name: The name of the scores; by default, the function's name.
         version: A version to change whenever the same sample may get another score. By default, the hash of the
             function's source, which ignores changes in the functions that it calls. Closures, partials, callable
@@ -303,6 +320,8 @@ def scorer(
     """
 
     def decorate(function: ScorerFunction, /) -> FunctionScorer:
+        if hasattr(function, "ascore"):
+            raise ConfigError("a class or object with ascore takes no options: write @scorer, or scorer(object)")
         called: str = getattr(function, "__name__", type(function).__name__)
         return FunctionScorer(function, name or called, version or source_version(function), judge, tuple(prompts))
 
@@ -310,7 +329,13 @@ def scorer(
         raise ConfigError(
             "a function that asks a judge needs both judge and prompts: @scorer(judge=judge, prompts=[load_prompt('tone')])"
         )
-    return decorate if function is None else decorate(function)
+    if hasattr(function, "ascore"):
+        kind = function if isinstance(function, type) else type(function)
+        for attribute, added in {**vars(SyncScore), "name": kind.__name__}.items():
+            if attribute in ("score", "name") and not hasattr(function, attribute):
+                setattr(kind, attribute, added)
+        return cast("SyncScorer | type[ScorerKind]", function)
+    return decorate if function is None else decorate(cast("Any", function))
 
 
 def source_version(function: Callable[..., object]) -> str | None:

@@ -10,14 +10,17 @@ import signal
 import threading
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 from functools import partial, wraps
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, ValidationError
 
 from judgekit.analysis.compare import compare
 from judgekit.errors import ConfigError, JudgekitError, OverloadError, ReplyError
@@ -28,6 +31,7 @@ from judgekit.judges.prompt_file import load_prompt
 from judgekit.judges.providers.price import Price
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.score import JudgeCall, Score, ledger, record_calls
+from judgekit.scorers.criteria import WeightedCriteria
 from judgekit.scorers.generalization import Adaptability, CollaborationEfficiency
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference
 from judgekit.scorers.panel import Panel
@@ -35,11 +39,12 @@ from judgekit.scorers.prompted import PromptScorer
 from judgekit.scorers.repeat import Repeat
 from judgekit.scorers.selective import Selective
 from judgekit.scorers.tool_calls.accuracy import ToolCallAccuracy
+from judgekit.scorers.tool_calls.arguments import ArgMatch, compare_arguments
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.scorers.topic import TopicAdherence
 from judgekit.scoring import Scorer, SyncScore, attempt, run_sync, scorer, signature
-from judgekit.traces.message import FrozenModel, HumanMessage
-from judgekit.traces.sample import Sample
+from judgekit.traces.message import FrozenModel, HumanMessage, ToolCall
+from judgekit.traces.sample import ExpectedCall, Sample
 
 SAMPLE = Sample.of([HumanMessage("Hi, please.")], id="one")
 ACHIEVED = {"goals": [{"goal": "g", "end_state": "e", "reason": "r", "evidence": [1], "verdict": "achieved"}]}
@@ -96,6 +101,80 @@ def test_a_function_of_a_sample_is_a_scorer(returned, value, reason, is_async):
     assert type(found.value) is float
 
 
+NUMBERS = [
+    *(
+        (kind(value), value)
+        for kind in (np.float64, np.float32, np.float16, np.longdouble, np.array)
+        for value in (0, 0.25, 1)
+    ),
+    *((kind(value), value) for kind in (np.int64, np.uint8, np.bool_, np.array) for value in (0, 1)),
+    *((Fraction(1, 4), 0.25), (Decimal("0.25"), 0.25)),
+    *((1.0000000000000002, 1), (-2.7e-17, 0), (-5e-324, 0), (np.float32(1.0000001), 1), (np.float32(-1e-8), 0)),
+]
+
+
+@pytest.mark.parametrize(("number", "value"), NUMBERS, ids=repr)
+def test_numbers_of_any_type_are_values_and_rounding_is_undone(number, value):
+    text_rules = ArgMatch(text=lambda expected, actual: number)
+    call, other = ExpectedCall(name="f", args={"a": "x"}), ToolCall("f", {"a": "y"})
+    for found in (
+        tried(scorer(name="mine")(lambda sample: number)).value,
+        tried(scorer(name="mine")(lambda sample: (number, "why"))).value,
+        Score.scored("mine", number, confidence=number).value,
+        Score.scored("mine", number, confidence=number).confidence,
+        compare_arguments(text_rules, call, other).score,
+        compare_arguments(lambda expected, actual: number, call, other).score,
+    ):
+        assert (type(found), found) == (float, value)
+
+
+@given(st.floats(allow_nan=True))
+def test_a_value_is_kept_or_rounded_to_a_bound_nearby_or_refused(number):
+    try:
+        value = Score.scored("mine", number).value
+    except ValidationError:
+        assert not -1e-16 <= number <= 1 + 5e-16
+    else:
+        assert value == min(max(number, 0), 1)
+        assert abs(value - number) < 1e-15
+
+
+def test_a_check_of_criteria_may_return_a_truth_value_of_numpy():
+    criteria = WeightedCriteria({"polite": 1.0}, {"polite": lambda sample: np.array([0.5]).max() > 0.1})
+    assert tried(criteria).value == 1
+
+
+def test_an_object_or_class_with_ascore_gets_score():
+    class Plain:
+        async def ascore(self, sample: Sample, /) -> Score:
+            return Score.scored("Plain", 0.5)
+
+    @scorer
+    @dataclass(frozen=True)
+    class Counted:
+        most: int
+        name: str = "counted"
+
+        async def ascore(self, sample: Sample, /) -> Score:
+            return Score.scored(self.name, len(sample.trace.messages) <= self.most)
+
+    plain = Plain()
+    made = scorer(plain)
+    assert made is plain
+    assert made.name == "Plain"
+    assert made.score(SAMPLE) == Score.scored("Plain", 0.5)
+    assert [Counted(most).score(SAMPLE).value for most in (0, 1)] == [0, 1]
+    assert Counted(3).name == "counted"
+    assert signature(Counted(3)) != signature(Counted(4))
+    assert scorer(ToolCallF1()) == ToolCallF1()
+
+
+@pytest.mark.parametrize("option", [{"name": "x"}, {"version": "1"}])
+def test_an_object_with_ascore_takes_no_options(option):
+    with pytest.raises(ConfigError, match="takes no options: write @scorer, or scorer"):
+        scorer(**option)(ToolCallF1())
+
+
 @pytest.mark.parametrize(
     "score",
     [
@@ -126,6 +205,12 @@ def test_a_score_that_a_function_returns_is_kept_as_it_is(score):
         (5, "ValueError: mine returned 5; expected a number in [0, 1], where 1 is best"),
         (math.nan, "ValueError: mine returned nan; expected a number in [0, 1], where 1 is best"),
         (math.inf, "ValueError: mine returned inf; expected a number in [0, 1], where 1 is best"),
+        (1.0000001, "ValueError: mine returned 1.0000001; expected a number in [0, 1], where 1 is best"),
+        (np.float32(1.25), "ValueError: mine returned np.float32(1.25); expected a number in [0, 1], where 1 is best"),
+        (np.float64("nan"), "ValueError: mine returned np.float64(nan); expected a number in [0, 1], where 1 is best"),
+        (np.array([1.0]), "TypeError: mine returned array([1.]); expected a number in [0, 1] or a Score"),
+        (np.str_("1"), "TypeError: mine returned np.str_('1'); expected a number in [0, 1] or a Score"),
+        (np.complex64(1), "TypeError: mine returned np.complex64(1+0j); expected a number in [0, 1] or a Score"),
     ],
 )
 def test_what_is_no_number_from_0_to_1_is_a_failed_score(returned, reason):

@@ -80,10 +80,10 @@ def is_encodable(value: JsonValue) -> bool:
     return True
 
 
-def parse_if_complete(value: JsonValue) -> JsonValue:
-    """Return `parse_if_json` of a value, but a text that repeats a key as it is: it may be the arguments of a call."""
-    parsed = parse_if_json(value)
-    return value if isinstance(value, str) and loses_keys(value, parsed) else parsed
+def parse_if_complete(field: JsonValue) -> JsonValue:
+    """Return `parse_if_json` of a field, but a text that repeats a key as it is: it may be the arguments of a call."""
+    parsed = parse_if_json(field)
+    return field if isinstance(field, str) and loses_keys(field, parsed) else parsed
 
 
 def parse_if_json(value: JsonValue) -> JsonValue:

@@ -14,7 +14,7 @@ from judgekit.errors import STOPS, ConfigError, check_choice, join_limited, shor
 from judgekit.judges.judge import Judge, Judgment
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import load_prompt
-from judgekit.score import Score
+from judgekit.score import Score, python_scalar
 from judgekit.scorers.evidence import CitedMessage, check_message_numbers
 from judgekit.scorers.judged import ScopedJudgedScorer, convert_judge
 from judgekit.scorers.scope import ScopedScorer
@@ -70,13 +70,13 @@ class CriterionCheck:
             TypeError: It returned something other than ``True``, ``False`` or ``None``.
         """
         try:
-            holds = self.function(sample)
-            holds = await holds if inspect.isawaitable(holds) else holds
+            returned = self.function(sample)
+            holds = python_scalar(await returned if inspect.isawaitable(returned) else returned)
         except STOPS:
             raise
         except Exception as error:
             raise RuntimeError(f"the check of {self.name} raised {type(error).__name__}: {error}") from error
-        if holds is not None and not isinstance(holds, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - users may return anything
+        if holds is not None and not isinstance(holds, bool):
             raise TypeError(
                 f"the check of {self.name} returned {short_repr(holds)}; a check returns True, False, "
                 "or None where it does not apply"

@@ -76,16 +76,16 @@ def repeated_keys(text: str) -> Sequence[str]:
         return dict(members)
 
     try:
-        value = json.loads(text, object_pairs_hook=parsed)
+        outer = json.loads(text, object_pairs_hook=parsed)
     except (ValueError, RecursionError):
         return ()
-    return repeated_keys(value) if isinstance(value, str) else repeated
+    return repeated_keys(outer) if isinstance(outer, str) else repeated
 
 
-def loses_keys(text: str, value: JsonValue) -> bool:
-    """Return whether the value lacks values of its JSON text, because the text repeats a key."""
+def loses_keys(text: str, parsed: JsonValue) -> bool:
+    """Return whether a parsed text lacks some of its values, because it repeats a key."""
     try:
-        keeps_quotes = text.count('"') == to_json(value).count(b'"') and "\\u0022" not in text
+        keeps_quotes = text.count('"') == to_json(parsed).count(b'"') and "\\u0022" not in text
     except ValueError:  # a lone surrogate
         keeps_quotes = False
     return not keeps_quotes and bool(repeated_keys(text))

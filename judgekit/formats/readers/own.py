@@ -40,8 +40,8 @@ class OwnReader:
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Return one conversation as a sample."""
-        sample: object = self._attempt(lambda: self._reader.sample(record, index))
-        if not isinstance(sample, Sample):
+        sample = self._attempt(lambda: self._reader.sample(record, index))
+        if not isinstance(sample, Sample):  # pyright: ignore[reportUnnecessaryIsInstance] - users may return anything
             raise TraceError(f"the format {self.name} returned {short_repr(sample)} instead of a Sample")
         return sample
 

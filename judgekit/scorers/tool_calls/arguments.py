@@ -13,6 +13,7 @@ from pydantic import Field, JsonValue, PlainValidator, ValidationError
 from pydantic_core import from_json
 
 from judgekit.errors import ConfigError, truncated, validation_message
+from judgekit.score import rounded_to_unit
 from judgekit.scorers.text.normalization import fold_text
 from judgekit.scorers.tool_calls.assignment import bottleneck_pairs
 from judgekit.scorers.tool_calls.comparers import TextComparer, check_text_comparer
@@ -208,14 +209,11 @@ def _narrowed(args: JsonObject, expected: ExpectedCall) -> JsonObject:
     return args if names is None else {name: args[name] for name in names if name in args}
 
 
-def _checked(score: float, of: str) -> float:
-    try:
-        fits = 0 <= score <= 1
-    except (TypeError, ValueError):  # a function may return anything
-        fits = False
-    if not fits:
+def _checked(score: object, of: str) -> float:
+    number = rounded_to_unit(score)
+    if not isinstance(number, float) or not 0 <= number <= 1:
         raise ValueError(f"{of} must return a number in [0, 1], found {score!r}")
-    return float(score)
+    return number
 
 
 class _Walk:
