@@ -23,7 +23,7 @@ from judgekit.cli.outputs import check_outputs, print_line, print_notices, print
 from judgekit.cli.run import run_session, show_planned
 from judgekit.config import Config
 from judgekit.errors import ConfigError, join_limited, path_text
-from judgekit.formats.file_lists import require_separate_output
+from judgekit.formats.session_files import require_separate_output
 from judgekit.jobs.building import BuiltScorers, build_scorers
 from judgekit.jobs.options import RunOptions
 from judgekit.jobs.starting import new_session

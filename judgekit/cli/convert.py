@@ -9,9 +9,9 @@ from judgekit.cli import options
 from judgekit.cli.app import app
 from judgekit.cli.outputs import print_written
 from judgekit.errors import ConfigError, count_text
-from judgekit.formats.file_lists import require_separate_output
 from judgekit.formats.inspection import Inspection
 from judgekit.formats.reading import Recordings
+from judgekit.formats.session_files import require_separate_output
 from judgekit.formats.writing import write
 from judgekit.locations import location_text, to_location
 from judgekit.terminal import console, printable_lines

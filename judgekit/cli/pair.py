@@ -8,8 +8,8 @@ import typer
 from judgekit.cli.app import app
 from judgekit.cli.outputs import print_line, print_written
 from judgekit.errors import ConfigError, TraceError, count_text, join_limited
-from judgekit.formats.file_lists import require_separate_output
 from judgekit.formats.reading import read
+from judgekit.formats.session_files import require_separate_output
 from judgekit.formats.writing import write
 from judgekit.locations import location_text, to_location
 from judgekit.terminal import console, printable_lines

@@ -16,7 +16,7 @@ from judgekit.cli.app import app
 from judgekit.cli.outcome import print_stopping, report_outcome, show_problems, show_run
 from judgekit.cli.outputs import check_outputs, print_line, print_run_location
 from judgekit.errors import JudgekitError, path_text
-from judgekit.formats.file_lists import require_separate_output
+from judgekit.formats.session_files import require_separate_output
 from judgekit.jobs.building import BuiltScorers, Workers, build_scorers
 from judgekit.jobs.interrupts import InterruptHandler
 from judgekit.jobs.options import RunOptions

@@ -25,6 +25,7 @@ from judgekit.formats.files import File, FileLine, FileRecord
 from judgekit.formats.readers.base import Reader
 from judgekit.formats.readers.judgekit import JudgekitReader
 from judgekit.formats.records import records_in
+from judgekit.formats.session_files import SESSION_FORMATS, SessionFiles, sub_agent_records
 from judgekit.locations import Location
 from judgekit.traces.equality import MOST_LEVELS, is_deeper
 from judgekit.traces.fast_models import construct, set_unvalidated
@@ -48,8 +49,13 @@ class _Source:
     record_readers: RecordReaders | None = None
 
 
-def find_conversations(file: File, reader: Reader | None, columns: Columns) -> tuple[str, FileContent]:
-    """Return the format of a file, which is detected unless there is a reader, and what the file contains."""
+def find_conversations(
+    file: File, reader: Reader | None, columns: Columns, session: SessionFiles | None = None
+) -> tuple[str, FileContent]:
+    """Return the format of a file, which is detected unless there is a reader, and what the file contains.
+
+    If the file is a session of a coding agent, those of its sub-agents are read with it.
+    """
     is_detected = reader is None
     if file.container == "document":
         document = file.document()
@@ -70,7 +76,12 @@ def find_conversations(file: File, reader: Reader | None, columns: Columns) -> t
         return reader.name, _in_own_lines(file, _Source(file.path, name, reader))
     is_mixed = is_detected and not reader.joins_lines
     source = _Source(file.path, name, reader, RecordReaders(reader) if is_mixed else None)
-    return reader.name, _in_records(file, source, columns)
+    return reader.name, _in_records(file, source, columns, session if joins_sub_agents(file, reader.name) else None)
+
+
+def joins_sub_agents(file: File, format: str) -> bool:
+    """Return whether the sub-agents of a session are read with it."""
+    return format in SESSION_FORMATS and file.container == "lines"
 
 
 def _in_own_lines(file: File, source: _Source) -> FileContent:
@@ -94,18 +105,22 @@ def _read_own_line(file: File, line: FileLine, source: _Source, index: int, numb
     return conversation(number)
 
 
-def _in_records(file: File, source: _Source, columns: Columns) -> FileContent:
+def _in_records(file: File, source: _Source, columns: Columns, session: SessionFiles | None) -> FileContent:
     if file.notice is not None:
         yield file.notice
     joins_lines = source.reader.joins_lines
     if not joins_lines and (notice := _shared_sessions(file, columns)) is not None:
         yield notice
-    records = records_in(file, columns)
+    records: Iterable[FileRecord] = records_in(file, columns)
+    problems: list[TraceError] = []
+    if session is not None:
+        records = chain(records, (FileRecord(None, value) for value in sub_agent_records(session, problems)))
     conversations = _in_rows(_joined(records) if joins_lines else records, source)
     if (first := next(conversations, None)) is None:
         raise TraceError("contains no conversations", path=file.path)
     yield first
     yield from conversations
+    yield from problems
 
 
 def _shared_sessions(file: File, columns: Columns) -> TraceError | None:

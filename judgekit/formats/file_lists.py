@@ -102,19 +102,6 @@ def _with_records(names: Iterable[PurePosixPath]) -> Iterator[PurePosixPath]:
             yield name
 
 
-def require_separate_output(output: Path | str, *read: Path | str | None) -> None:
-    """Check that an output file is not one of the files that are read, also in folders.
-
-    Raises:
-        ConfigError: The output file is also read.
-        TraceError: A folder holds no readable files.
-    """
-    output = to_location(output)
-    files = (file for path in read if path is not None for file in list_files(path))
-    if output != STANDARD_STREAM and _identity(output) in map(_identity, files):
-        raise ConfigError(f"--output {output}: is an input file; choose another")
-
-
 def require_json_lines(path: Location) -> None:
     """Check that JSON Lines in this file would be read as such again.
 
@@ -125,10 +112,6 @@ def require_json_lines(path: Location) -> None:
         raise ConfigError(
             f"{path}: would be written as JSON Lines, so its name must end in .jsonl, .jsonl.gz or .jsonl.zst"
         )
-
-
-def _identity(location: Location) -> Location:
-    return location if isinstance(location, Url) else location.resolve()
 
 
 def container_of(path: Location) -> Container:

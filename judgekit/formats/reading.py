@@ -1,6 +1,7 @@
 """Reading recorded conversations and dataset rows from files."""
 
 import warnings
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import chain
@@ -9,13 +10,13 @@ from typing import Literal, TypeAlias
 
 from judgekit.errors import ConfigError, TraceError
 from judgekit.formats.columns import Columns
-from judgekit.formats.conversations import Conversation, FileContent, find_conversations
+from judgekit.formats.conversations import Conversation, FileContent, find_conversations, joins_sub_agents
 from judgekit.formats.exports import RepeatedHistories
-from judgekit.formats.file_lists import list_files
 from judgekit.formats.files import File
 from judgekit.formats.readers import reader_named
 from judgekit.formats.records import records_in
 from judgekit.formats.references import ReferenceJoiner
+from judgekit.formats.session_files import SessionFiles, session_files
 from judgekit.formats.unread import warn_of_repeated_keys
 from judgekit.locations import Location, to_location
 from judgekit.shards import EVERYTHING, Shard
@@ -84,9 +85,10 @@ class Recordings:
         self._encoding = encoding
         self._reader = None if format is None else reader_named(format)
         path = to_location(path)
-        paths = list_files(path)
-        self._columns = Columns(columns or {}, has_more_files=len(paths) > 1)
-        file = File.locate(paths[0], encoding) if paths == [path] else None
+        sessions = session_files(path)
+        self._columns = Columns(columns or {}, has_more_files=len(sessions) > 1)
+        is_single = [session.path for session in sessions] == [path]
+        file = File.locate(sessions[0].path, encoding) if is_single else None
         self._joiner = None
         notices: list[TraceError | None] = []
         if references is not None:
@@ -96,9 +98,9 @@ class Recordings:
             notices = [reference_file.notice, *self._joiner.notices]
         self._notices = [notice for notice in notices if notice is not None]
         if file is None:
-            self._content = self._all_files(path, paths)
+            self._content = self._all_files(path, sessions)
         else:
-            self.formats[file.path], content = find_conversations(file, self._reader, self._columns)
+            self.formats[file.path], content = find_conversations(file, self._reader, self._columns, sessions[0])
             self._content = self._single_file(content)
 
     def samples(self, on_error: OnError) -> Iterator[Sample]:
@@ -150,17 +152,23 @@ class Recordings:
             self.failed.append(error)
             yield error
 
-    def _all_files(self, path: Location, paths: Sequence[Location]) -> Generator[TraceError | Conversation]:
-        for file in paths:
+    def _all_files(self, path: Location, sessions: Sequence[SessionFiles]) -> Generator[TraceError | Conversation]:
+        waiting = deque(sessions)
+        while waiting:
+            session = waiting.popleft()
             try:
-                located = File.locate(file, self._encoding)
-                self.formats[located.path], content = find_conversations(located, self._reader, self._columns)
+                file = File.locate(session.path, self._encoding)
+                self.formats[file.path], content = find_conversations(file, self._reader, self._columns, session)
+                if not joins_sub_agents(file, self.formats[file.path]):
+                    waiting.extendleft(map(SessionFiles, reversed(session.listed)))
                 yield from content
             except (TraceError, ConfigError) as error:
-                self.failed.append(error if isinstance(error, TraceError) else TraceError(str(error), path=file))
+                self.failed.append(
+                    error if isinstance(error, TraceError) else TraceError(str(error), path=session.path)
+                )
                 yield self.failed[-1]
         if not self.formats:
-            raise TraceError(f"none of {len(paths):,} files could be read; first error: {self.failed[0]}")
+            raise TraceError(f"none of {len(sessions):,} files could be read; first error: {self.failed[0]}")
         try:
             self._columns.must_be_seen(path)
         except TraceError as error:

@@ -121,9 +121,11 @@ class RunOptions(FrozenModel):
         """Yield the files that are read, each with whether it is standard input or a pipe."""
         if self.file is not None:
             from judgekit.formats.file_lists import STANDARD_STREAM, list_files  # noqa: PLC0415 - not needed for samples
+            from judgekit.formats.session_files import input_paths  # noqa: PLC0415
 
-            for path in (self.location(name) for name in (self.file, self.references) if name):
-                for file in [path] if path == STANDARD_STREAM else list_files(path):
+            for name, paths in ((self.file, input_paths), (self.references, list_files)):
+                path = None if name is None else self.location(name)
+                for file in () if path is None else [path] if path == STANDARD_STREAM else paths(path):
                     if isinstance(file, Url):
                         yield file, False
                     elif file == STANDARD_STREAM or file.exists():

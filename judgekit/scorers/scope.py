@@ -8,6 +8,7 @@ from typing import get_args
 from judgekit.errors import check_choice, count_text
 from judgekit.score import Score
 from judgekit.scoring import SyncScore, scorer_prompts
+from judgekit.traces.recording import UNREAD_SUB_AGENTS
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 from judgekit.traces.tree import Scope, branches
@@ -18,7 +19,7 @@ class ScopedScorer(SyncScore, ABC):
     """The base of scorers that look at the agent's own conversation, or also at those of its sub-agents.
 
     Where sub-agents are outside of the scope, the score has a warning, and as ``outside_scope`` in its details their
-    number and that of their tool calls.
+    number and that of their tool calls. Where they were not read, it has a warning with either scope.
 
     Attributes:
         scope: ``own`` or ``tree``.
@@ -31,8 +32,20 @@ class ScopedScorer(SyncScore, ABC):
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
-        if self.scope == "tree" or not sample.has_sub_agents:
-            return await self._score(sample)
+        if self.scope == "own" and sample.has_sub_agents:
+            score = await self._score_own(sample)
+        else:
+            score = await self._score(sample)
+        unread = dict.fromkeys(
+            f"not looked at: {warning.message.partition(', found ')[0]}"
+            for trace in self._traces(sample)
+            for child in branches(trace)
+            for warning in child.trace.warnings
+            if warning.path == UNREAD_SUB_AGENTS
+        )
+        return score.model_copy(update={"warnings": (*score.warnings, *unread)}) if unread else score
+
+    async def _score_own(self, sample: Sample) -> Score:
         score = await self._score(sample.without_sub_agents())
         others = [child for trace in self._traces(sample) for child in branches(trace) if child.depth]
         if not others:

@@ -19,6 +19,8 @@ from judgekit.traces.message import (
 
 LabelSource: TypeAlias = Literal["human", "benchmark", "judge", "unknown"]
 """The origin of a label: a person, the code of a benchmark, a model used as judge, or unknown."""
+UNREAD_SUB_AGENTS = "children"
+"""The path of warnings about sub-agents whose conversations, or parts of them, were not read. Scores repeat them."""
 
 
 class TraceSource(FrozenModel):

@@ -203,7 +203,14 @@ def unpaired_warnings(messages: Sequence[Message]) -> list[TraceWarning]:
 
 
 def build_sample(
-    row: FieldTracker, index: int, trace: Mapping[str, object], *, identity: str | None = None, **known: object
+    row: FieldTracker,
+    index: int,
+    trace: Mapping[str, object],
+    textless: Collection[str] = (),
+    /,
+    *,
+    identity: str | None = None,
+    **known: object,
 ) -> Sample:
     """Return the sample of a record whose conversation has been read.
 
@@ -214,6 +221,7 @@ def build_sample(
         row: The record, from which all known fields have been taken.
         index: The record's position in the file.
         trace: The fields of the `Trace`, including its messages.
+        textless: The names of fields in the ``extra`` of messages that never hold a message's text in this format.
         identity: The name of sample and trace. The default is the row's ``id``, or the index.
         known: Facts that the format itself has, as fields of the `Sample`. They override those beside the conversation.
     """
@@ -229,7 +237,7 @@ def build_sample(
     warnings = (
         *row.warnings,
         *unpaired_warnings(messages),
-        *_unread(messages, extra, fields, {**row_facts, **known}, row),
+        *_unread(messages, extra, fields, {**row_facts, **known}, row, textless),
     )
     if extra and not is_encodable(extra):
         fields["extra"], extra = extra, {}
@@ -297,25 +305,28 @@ def _unread(
     trace: Mapping[str, object],
     facts: Mapping[str, object],
     row: FieldTracker,
+    textless: Collection[str],
 ) -> list[TraceWarning]:
     """Return warnings about unread messages and calls beside the conversation, unless the reader warned itself."""
     paths = [warning.path for warning in row.warnings if warning.path]
     rest = {name: value for name, value in extra.items() if name not in paths} if paths else dict(extra)
     named = [*unread_reference_warnings(rest), *unread_text_warnings(rest, messages)] if rest else []
     rest |= cast("JsonObject", {name: facts[name] for name in ("fields", "metadata") if name in facts})
-    rest |= _extras(messages, {path.rpartition(".")[2] for path in paths if "." in path})
+    rest |= _extras(messages, {path.rpartition(".")[2] for path in paths if "." in path}, textless)
     if not rest:
         return named
     children = cast("Sequence[Trace]", trace.get("children", ()))
     return [*named, *unread_message_warnings(rest, [*messages, *_child_messages(children)])]
 
 
-def _extras(messages: Sequence[Message], warned: Collection[str]) -> JsonObject:
+def _extras(messages: Sequence[Message], warned: Collection[str], textless: Collection[str] = ()) -> JsonObject:
     """Return the leftovers of each message, its parts and its calls, as messages of their own.
 
-    In a message without text or calls, every leftover text counts as said. Reasoning without text is encrypted.
+    In a message without text or calls, every leftover text counts as said, except that of ``textless`` fields.
+    Reasoning without text is encrypted.
     """
     left: JsonObject = {}
+    textless = _ABOUT.union(textless)
     for at, message in enumerate(messages):
         calls = message.tool_calls if message.role == "assistant" else ()
         extras = [message.extra] if message.extra else []
@@ -337,7 +348,7 @@ def _extras(messages: Sequence[Message], warned: Collection[str]) -> JsonObject:
             ]
             if message.content == "" and not calls:
                 texts = [
-                    value for name, value in message.extra.items() if isinstance(value, str) and name not in _ABOUT
+                    value for name, value in message.extra.items() if isinstance(value, str) and name not in textless
                 ]
                 kept += [{"role": message.role, "content": text} for text in texts]
             left[f"messages[{at}].extra"] = cast("JsonValue", kept)

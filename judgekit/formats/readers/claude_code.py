@@ -7,7 +7,7 @@
 {"loglines": [...]}
 """
 
-from collections import Counter, defaultdict, deque
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
@@ -16,7 +16,8 @@ from judgekit.errors import TraceError
 from judgekit.formats.blocks.anthropic import read_message, read_usage
 from judgekit.formats.blocks.common import content_items
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.formats.readers.base import as_records, build_sample, unpaired_warnings
+from judgekit.formats.readers.base import as_records, build_sample
+from judgekit.formats.readers.claude_code_agents import TOOLS, inherited_rows, progress_rows, starting_calls
 from judgekit.formats.readers.claude_code_rows import (
     SessionRow,
     conversation_rows,
@@ -24,11 +25,12 @@ from judgekit.formats.readers.claude_code_rows import (
     group_threads,
     injected_rows,
 )
-from judgekit.formats.values import head, lookup, str_or_none
+from judgekit.formats.session_files import SUB_AGENT_FILE, agent_of_file
+from judgekit.formats.sub_agents import SubAgents, unread_file
+from judgekit.formats.values import as_list, head, lookup, str_or_none
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, SystemMessage, ToolMessage
 from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Trace
 
 _OF_SESSION = ("sessionId", "session_id", "cwd", "version", "gitBranch", "userType", "entrypoint", "slug")
 """Fields that every row of a session repeats."""
@@ -49,10 +51,19 @@ class ClaudeCodeReader:
         return any(_is_row(row) or _is_export(row) for row in head(as_records(value)))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """Return exports as they are, and rows by session. Rows without a session belong to the one before."""
+        """Return exports as they are, and rows by session, with the files of its sub-agents.
+
+        Rows without a session belong to the one before.
+        """
         exports = [row for row in as_records(document) if _is_export(row)]
-        sessions = _grouped([row for row in as_records(document) if not _is_export(row)], "sessionId", "session_id")
-        return [*exports, *(rows for session in sessions for rows in _by_agent(session))]
+        files = [row for row in as_records(document) if _is_sub_agent_file(row)]
+        rows = [row for row in as_records(document) if not (_is_export(row) or _is_sub_agent_file(row))]
+        sessions = [rows for session in _grouped(rows, "sessionId", "session_id") for rows in _by_agent(session)]
+        names = [_session_of(session) for session in sessions]
+        for file in files if sessions else ():
+            name = _session_of(as_list(lookup(file, "rows")))
+            sessions[names.index(name) if name in names else 0].append(file)
+        return [*exports, *sessions]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one session, named by its id. The rows of a single sub-agent are a conversation of their own."""
@@ -61,7 +72,7 @@ class ClaudeCodeReader:
         session = _Session(document, document.items(name))
         rest: JsonObject = {**document.leftover(), **session.left(name)}
         row = FieldTracker(rest, warnings=document.warnings)
-        return build_sample(row, index, session.trace, identity=session.identity)
+        return build_sample(row, index, session.trace, session.row_fields, identity=session.identity)
 
 
 class _Session:
@@ -70,10 +81,15 @@ class _Session:
     def __init__(self, document: FieldTracker, items: Sequence[FieldTracker | JsonValue]) -> None:
         self._document = document
         self._kept: list[JsonValue] = []
-        rows = [SessionRow(row, index) for index, row in enumerate(items) if isinstance(row, FieldTracker)]
-        rows = self._without_copies(rows)
+        self.row_fields: set[str] = set()
+        self._files: dict[str, str] = {}
+        self._about: dict[str, JsonObject] = {}
+        rows = self._rows(items)
         threads = group_threads(rows)
         main = None if None in threads else next(iter(threads), None)
+        calls = starting_calls(rows, self._about)
+        rows = self._without_inherited(rows, threads, calls, main)
+        threads = group_threads(rows)
         first = next(iter(threads.get(main, [])), None)
         self._main = main
         self._shared: JsonObject = {
@@ -83,21 +99,92 @@ class _Session:
         names = (self._shared.get("sessionId", self._shared.get("session_id")), agent)
         self.identity = "#".join(name for name in names if isinstance(name, str)) or None
         kept = conversation_rows(rows)
-        others = [row.tracker for row in rows if not row.is_message]
+        others = [row for row in rows if not row.is_message]
         chats = {name: self._messages([row for row in rows if row.index in kept]) for name, rows in threads.items()}
         if not (messages := chats.pop(main, [])):
             raise TraceError("contains no messages")
+        agents = {name: self._agent(name, chat) for name, chat in chats.items() if name is not None and chat}
+        sub_agents = SubAgents(messages, agents, calls, TOOLS, self._files)
+        document.warnings += sub_agents.warnings()
         self.trace: dict[str, object] = {
             **_times(messages),
-            **_reported(others),
+            **_reported([row.tracker for row in others]),
             "messages": messages,
-            "children": _children(chats, messages, rows),
+            "children": sub_agents.traces(),
             "metadata": self._shared,
         }
         self._abandoned = [row.tracker.leftover() for row in rows if row.is_message and row.index not in kept]
         if count := len(self._abandoned):
             document.warn(f"{count} rows of abandoned branches, kept in extra as 'abandoned'", "abandoned")
         self._keep_others(others, [row for row in items if not isinstance(row, FieldTracker)])
+
+    def _rows(self, items: Sequence[FieldTracker | JsonValue]) -> list[SessionRow]:
+        """Return the rows of the session, of the files of its sub-agents, and those that only rows about progress hold."""
+        trackers = [(index, item) for index, item in enumerate(items) if isinstance(item, FieldTracker)]
+        rows = [SessionRow(item, index) for index, item in trackers if SUB_AGENT_FILE not in item]
+        count = len(items)
+        for file in (item for _, item in trackers if SUB_AGENT_FILE in item):
+            held = self._rows_of(file, count)
+            count += len(held)
+            rows += held
+        rows = self._without_copies(rows)
+        group_threads(rows)
+        return [*rows, *progress_rows(rows, count)]
+
+    def _rows_of(self, file: FieldTracker, count: int) -> list[SessionRow]:
+        """Return the rows of a sub-agent's file, numbered from a count."""
+        name = file.text(SUB_AGENT_FILE) or ""
+        rows = [row for row in file.items("rows") if isinstance(row, FieldTracker)]
+        agents = (identity for row in rows if isinstance(identity := row.peek("agentId"), str))
+        agent = next(agents, agent_of_file(name))
+        self._files.setdefault(agent, name)
+        if (about := file.take("meta")) and isinstance(about, dict):
+            self._about[agent] = about
+        problem = file.text("problem")
+        if problem is None and not any(row.peek("type") in ("user", "assistant") for row in rows):
+            problem = "contains no messages"
+        if problem is not None:
+            self._document.warnings.append(unread_file(name, problem))
+        return [
+            SessionRow(row, number, str_or_none(row.peek("agentId")) or agent) for number, row in enumerate(rows, count)
+        ]
+
+    def _agent(self, name: str, chat: list[Message]) -> dict[str, object]:
+        """Return the fields of the trace of a sub-agent."""
+        about = self._about.get(name, {})
+        kind = about.get("agentType")
+        metadata: JsonObject = {"agent": kind} if isinstance(kind, str) else {}
+        extra: JsonObject = {"file": self._files[name]} if name in self._files else {}
+        if about:
+            extra["meta"] = about
+        return {"messages": chat, **_times(chat), "metadata": metadata, "extra": extra}
+
+    def _without_inherited(
+        self,
+        rows: Sequence[SessionRow],
+        threads: dict[str | None, list[SessionRow]],
+        calls: Mapping[str, Sequence[str]],
+        main: str | None,
+    ) -> list[SessionRow]:
+        """Remove the copies of their parents' rows with which the files of sub-agents begin.
+
+        A file that no call started and that only adds to such a copy without calling tools is no sub-agent: it holds the
+        program's own requests, for example for the summary of a long session.
+        """
+        removed: set[int] = set()
+        called = {identity for row in rows for identity in row.called}
+        for name, copies in inherited_rows(threads, calls, main).items():
+            self._document.warn(f"{len(copies)} rows that a sub-agent got from its parent, read once", "rows")
+            removed.update(row.index for row in copies)
+            own = [row for row in threads[name] if row.index not in removed]
+            if called.isdisjoint(calls.get(name, ())) and not any(row.called for row in own):
+                shown = self._files.get(name, name)
+                self._document.warn(f"{shown}: the program's own requests about the session, not read", "rows")
+                removed.update(row.index for row in own)
+        for row in rows if removed else ():
+            if row.index in removed:
+                row.tracker.leftover()
+        return [row for row in rows if row.index not in removed]
 
     def left(self, name: str) -> JsonObject:
         """Return the rows that are not messages, and those of abandoned branches."""
@@ -171,38 +258,17 @@ class _Session:
         for name, value in repeated.items():
             if row.tracker.peek(name) == value:
                 row.tracker.take(name)
-        return row.tracker.leftover()
+        left = row.tracker.leftover()
+        self.row_fields |= left.keys() - {"toolUseResult", "tool_use_result", "message"}
+        return left
 
-    def _keep_others(self, rows: Sequence[FieldTracker], values: Sequence[JsonValue]) -> None:
-        kinds = Counter(kind if isinstance(kind := row.peek("type"), str) else "" for row in rows)
+    def _keep_others(self, rows: Sequence[SessionRow], values: Sequence[JsonValue]) -> None:
+        kinds = Counter(row.kind if isinstance(row.kind, str) else "" for row in rows if not row.is_read)
         if odd := len(values) + sum(kinds.pop(kind, 0) for kind in ("", "user", "assistant")):
             self._document.warn(f"{odd} lines that are not rows of a session, kept in extra", "rows")
         if unread := ", ".join(f"{number} {kind}" for kind, number in kinds.items() if kind not in _KNOWN_KINDS):
             self._document.warn(f"rows of unread types, kept in extra: {unread}", "rows")
-        self._kept += [*(row.leftover() for row in rows), *values]
-
-
-def _children(
-    chats: Mapping[str | None, list[Message]], messages: Sequence[Message], rows: Sequence[SessionRow]
-) -> list[Trace]:
-    """Return the traces of sub-agents, with the calls that started them, by name or else by the same prompt."""
-    callers = {row.agent: row.answered[0] for row in rows if row.answered}
-    calls = [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
-    identities = {call.id for call in calls}
-    prompts: dict[str, deque[str | None]] = defaultdict(deque)
-    for call in calls:
-        if isinstance(prompt := call.args.get("prompt"), str):
-            prompts[prompt].append(call.id)
-    children: list[Trace] = []
-    for name, chat in chats.items():
-        if chat:
-            same = prompts.get(chat[0].text)
-            prompted = same.popleft() if same else None
-            caller = name if name in identities else callers.get(name, prompted)
-            fields = {"id": name, "messages": chat, "warnings": unpaired_warnings(chat), **_times(chat)}
-            metadata = {} if caller is None else {"call_id": caller}
-            children.append(Trace.model_validate({**fields, "metadata": metadata}))
-    return children
+        self._kept += [*(row.tracker.leftover() for row in rows), *values]
 
 
 def _reported(rows: Sequence[FieldTracker]) -> dict[str, object]:
@@ -237,6 +303,16 @@ def _is_row(row: JsonValue) -> bool:
 
 def _is_export(value: JsonValue) -> bool:
     return isinstance(value, dict) and isinstance(value.get("loglines"), list)
+
+
+def _is_sub_agent_file(value: JsonValue) -> bool:
+    return isinstance(value, dict) and SUB_AGENT_FILE in value
+
+
+def _session_of(rows: Sequence[JsonValue]) -> str | None:
+    """Return the session that some rows name."""
+    names = (str_or_none(lookup(row, "sessionId") or lookup(row, "session_id")) for row in rows)
+    return next(filter(None, names), None)
 
 
 def _by_agent(rows: list[JsonValue]) -> list[list[JsonValue]]:

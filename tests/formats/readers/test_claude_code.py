@@ -466,3 +466,193 @@ def test_a_side_row_without_a_parent_does_not_take_the_place_of_the_conversation
     (record,) = READER.records(rows)
     texts = [message.text for message in READER.sample(record, 0).trace.messages]
     assert [text for text in texts if "bash" not in text] == ["q1", "a1", "q2", "a2"]
+
+
+def test_an_empty_result_makes_no_warning():
+    """Fields of the row, such as the session's slug, are not taken for its text."""
+    trace = trace_of(
+        user("u1", None, "go"),
+        says("a1", "u1", "m1", call("c1")),
+        answers("r1", "a1", "c1", "", toolUseResult={"stdout": ""}, slug="radiant-music", sourceToolAssistantUUID="a1"),
+    )
+    assert trace.messages[-1].text == ""
+    assert trace.messages[-1].extra["slug"] == "radiant-music"
+    assert trace.warnings == ()
+
+
+def of_file(name: str, *rows: dict, **fields: object) -> dict:
+    """The record of a sub-agent's file, as it comes with the rows of its session."""
+    return {"sub_agent_file": name, "rows": list(rows), "meta": None, "problem": None, **fields}
+
+
+def progress(agent: str, parent: str, message: dict, **fields: object) -> dict:
+    data = {"type": "agent_progress", "agentId": agent, "prompt": "look", "message": message}
+    return {
+        "type": "progress",
+        "sessionId": "s",
+        "uuid": f"p{agent}",
+        "parentToolUseID": parent,
+        "data": data,
+        **fields,
+    }
+
+
+def unread(*names: str) -> str:
+    return f"sub-agents whose conversations are not in the recording, found {len(names)}: {', '.join(names)}"
+
+
+DELEGATION = [
+    user("u1", None, "go"),
+    says("a1", "u1", "m1", call("c1", "Task", prompt="look", subagent_type="Explore")),
+    answers("r1", "a1", "c1", "seen", toolUseResult={"agentId": "A", "status": "completed"}),
+    says("a2", "r1", "m2", text("done")),
+]
+LOOKING = [
+    side("A", "A1", None, user(None, None, "look")),
+    side("A", "A2", "A1", says(None, None, "x1", call("d1", "Glob"))),
+    side("A", "A3", "A2", answers(None, None, "d1", "a.py")),
+    side("A", "A4", "A3", says(None, None, "x2", text("seen"))),
+]
+LOOKED = [("user", "look"), ("assistant", "", "d1"), ("tool", "a.py", "d1"), ("assistant", "seen")]
+
+
+def test_the_file_of_a_sub_agent_is_a_child_of_the_call_whose_result_names_it():
+    trace = trace_of(*DELEGATION, of_file("agent-A.jsonl", *LOOKING))
+    [child] = trace.children
+    assert (child.id, child.metadata, outline(child)) == ("A", {"call_id": "c1", "agent": "Explore"}, LOOKED)
+    assert [call.call.name for call in trace.tool_calls()] == ["Task", "Glob"]
+    assert trace.warnings == ()
+
+
+def test_rows_of_progress_hold_what_no_file_holds():
+    rows = [*DELEGATION, *(progress("A", "c1", {**row, "isSidechain": None, "agentId": None}) for row in LOOKING)]
+    trace = trace_of(*rows)
+    [child] = trace.children
+    assert (child.metadata["call_id"], outline(child)) == ("c1", LOOKED)
+    assert trace.warnings == ()
+    whole = trace_of(*rows, of_file("agent-A.jsonl", *LOOKING))
+    assert [outline(child) for child in whole.children] == [LOOKED]
+    assert whole.warnings == ()
+    part = trace_of(*rows, of_file("agent-A.jsonl", *LOOKING[:2]))
+    assert [outline(child) for child in part.children] == [LOOKED]
+
+
+def test_a_sub_agent_that_was_interrupted_is_that_of_its_prompt_or_its_progress():
+    rows = [user("u1", None, "go"), says("a1", "u1", "m1", call("c1", "Task", prompt="look"))]
+    by_prompt = trace_of(*rows, of_file("agent-A.jsonl", *LOOKING))
+    other = [side("A", "A1", None, user(None, None, "look closely")), *LOOKING[1:]]
+    by_progress = trace_of(*rows, progress("A", "c1", LOOKING[1]), of_file("agent-A.jsonl", *other))
+    by_metadata = trace_of(*rows, of_file("agent-A.jsonl", *other, meta={"toolUseId": "c1", "agentType": "Plan"}))
+    for trace in (by_prompt, by_progress, by_metadata):
+        assert [child.metadata["call_id"] for child in trace.children] == ["c1"]
+        assert trace.warnings == ()
+    assert by_metadata.children[0].metadata["agent"] == "Plan"
+    assert by_metadata.children[0].extra == {
+        "file": "agent-A.jsonl",
+        "meta": {"toolUseId": "c1", "agentType": "Plan"},
+    }
+
+
+@pytest.mark.parametrize("named", ["in the text", "by metadata"])
+def test_sub_agents_of_sub_agents_are_their_children(named):
+    """Within sub-agents, the row of a result has no ``toolUseResult``."""
+    outer = [
+        side("A", "A1", None, user(None, None, "look")),
+        side("A", "A2", "A1", says(None, None, "x1", call("d1", "Task", prompt="look deeper"))),
+        side("A", "A3", "A2", answers(None, None, "d1", "agentId: B" if named == "in the text" else "found")),
+    ]
+    inner = [
+        side("B", "B1", None, user(None, None, "You shall look deeper")),
+        side("B", "B2", "B1", says(None, None, "y1", call("e1", "Glob"))),
+    ]
+    meta = None if named == "in the text" else {"toolUseId": "d1", "spawnDepth": 2}
+    trace = trace_of(*DELEGATION, of_file("agent-B.jsonl", *inner, meta=meta), of_file("agent-A.jsonl", *outer))
+    assert [(call.message, call.call.name) for call in trace.tool_calls()] == [
+        (2, "Task"),
+        ("2.1.2", "Task"),
+        ("2.1.2.1.2", "Glob"),
+    ]
+    assert trace.warnings == ()
+
+
+def test_a_sub_agent_that_is_resumed_is_one_child_of_its_first_call():
+    trace = trace_of(
+        *DELEGATION,
+        says("a3", "a2", "m3", call("c2", "Task", prompt="go on", resume="A", subagent_type="Explore")),
+        answers("r3", "a3", "c2", "more", toolUseResult={"agentId": "A"}),
+        of_file("agent-A.jsonl", *LOOKING, side("A", "A5", None, user(None, None, "go on"))),
+    )
+    assert [(child.metadata["call_id"], len(child.messages)) for child in trace.children] == [("c1", 5)]
+    assert trace.warnings == ()
+
+
+def test_a_sub_agent_that_no_call_started_is_kept_and_told_with_its_file():
+    trace = trace_of(user("u1", None, "go"), says("a1", "u1", "m1", text("done")), of_file("agent-A.jsonl", *LOOKING))
+    assert [call.message for call in trace.tool_calls()] == ["0.1.2"]
+    [warning] = trace.warnings
+    assert warning.message == "sub-agents that no call in the recording started, found 1: agent-A.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("result", "told"),
+    [
+        ({"toolUseResult": {"agentId": "A"}}, unread("A")),
+        ({}, unread("that of call c1")),
+        ({"toolUseResult": "Error: no such agent"}, None),
+    ],
+)
+def test_a_call_whose_sub_agent_is_not_recorded_is_told(result, told):
+    answer = answers("r1", "a1", "c1", "seen", **result)
+    answer["message"]["content"][0]["is_error"] = told is None
+    trace = trace_of(*DELEGATION[:2], answer)
+    assert [warning.message for warning in trace.warnings] == ([] if told is None else [told])
+    assert all(warning.path == "children" for warning in trace.warnings)
+
+
+def test_what_a_sub_agent_got_of_its_parent_counts_once():
+    """A fork's file begins with a copy of the session, whose rows are marked as its own."""
+    copied = [{**row, "isSidechain": True, "agentId": "A"} for row in DELEGATION[:2]]
+    started = side("A", "f1", "a1", answers(None, None, "c1", "You are the fork"))
+    trace = trace_of(*DELEGATION, of_file("agent-A.jsonl", *copied, started, *LOOKING))
+    assert [message.text for message in trace.messages] == ["go", "", "seen", "done"]
+    assert [(child.metadata["call_id"], outline(child)) for child in trace.children] == [("c1", LOOKED)]
+    [warning] = trace.warnings
+    assert warning.message == "3 rows that a sub-agent got from its parent, read once"
+
+
+def test_the_programs_own_requests_about_a_session_are_no_sub_agents():
+    copied = [{**row, "isSidechain": True, "agentId": "acompact-1"} for row in DELEGATION]
+    request = side("acompact-1", "q1", "a2", user(None, None, "Summarize the conversation"))
+    summary = side("acompact-1", "q2", "q1", says(None, None, "q", text("It went well")))
+    trace = trace_of(*DELEGATION, *LOOKING, of_file("agent-acompact-1.jsonl", *copied, request, summary))
+    assert [child.id for child in trace.children] == ["A"]
+    assert [warning.message for warning in trace.warnings] == [
+        "4 rows that a sub-agent got from its parent, read once",
+        "agent-acompact-1.jsonl: the program's own requests about the session, not read",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "problem"), [([], "contains no messages"), (LOOKING[:2], "not JSON: the text ends at column 1")]
+)
+def test_a_file_of_a_sub_agent_that_cannot_be_read_is_told(rows, problem):
+    broken = of_file("agent-A.jsonl", *rows, problem=problem if rows else None)
+    trace = trace_of(*DELEGATION, broken)
+    assert trace.warnings[-2 if not rows else -1].message.startswith("files of sub-agents that cannot be read, found ")
+    assert problem in str(trace.warnings)
+    assert len(trace.children) == bool(rows)
+
+
+def test_files_of_sub_agents_belong_to_their_session():
+    other = [{**row, "sessionId": "t"} for row in DELEGATION]
+    file = of_file("agent-A.jsonl", *({**row, "sessionId": "t"} for row in LOOKING))
+    samples = [READER.sample(record, 0) for record in READER.records([*DELEGATION, *other, file])]
+    assert [(sample.id, len(sample.trace.children)) for sample in samples] == [("s", 0), ("t", 1)]
+
+
+NESTED = [*SESSION, of_file("agent-B.jsonl", *LOOKING, meta={"agentType": "Explore"}), progress("C", "c1", LOOKING[1])]
+
+
+def test_nothing_of_a_sub_agent_is_forgotten(forgotten, crashes):
+    assert forgotten(READER, NESTED) == []
+    assert crashes(READER, NESTED) == []
