@@ -44,7 +44,8 @@ def is_bedrock(messages: JsonValue) -> bool:
     if not blocks:
         return False
     typed = any(isinstance(block, dict) and "type" in block for block in blocks)
-    return not typed and all(map(_has_role, seen)) and any(map(_is_block, blocks))
+    of_haystack = any(isinstance(message, dict) and "meta" in message for message in seen)
+    return not (typed or of_haystack) and all(map(_has_role, seen)) and any(map(_is_block, blocks))
 
 
 def read_message(

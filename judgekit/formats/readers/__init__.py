@@ -9,6 +9,7 @@ from judgekit.formats.readers.adk import ADKReader
 from judgekit.formats.readers.adk_eval import ADKEvalReader
 from judgekit.formats.readers.anthropic import AnthropicReader, AnthropicStreamReader
 from judgekit.formats.readers.atif import AtifReader
+from judgekit.formats.readers.autogen import AutoGenReader
 from judgekit.formats.readers.base import Reader
 from judgekit.formats.readers.bedrock import BedrockReader, StrandsReader
 from judgekit.formats.readers.braintrust import BraintrustReader
@@ -17,12 +18,14 @@ from judgekit.formats.readers.codex import CodexReader
 from judgekit.formats.readers.codex_exec import CodexExecReader
 from judgekit.formats.readers.deepeval import DeepevalReader
 from judgekit.formats.readers.gemini import GeminiReader
+from judgekit.formats.readers.haystack import HaystackReader
 from judgekit.formats.readers.huggingface import HuggingFaceReader
 from judgekit.formats.readers.inspect import InspectReader
 from judgekit.formats.readers.judgekit import JudgekitReader
 from judgekit.formats.readers.langchain import LangChainReader
 from judgekit.formats.readers.langfuse import LangfuseReader
 from judgekit.formats.readers.langsmith import LangSmithReader
+from judgekit.formats.readers.llama_index import LlamaIndexReader
 from judgekit.formats.readers.mlflow import MLflowReader
 from judgekit.formats.readers.openai_agents import OpenAIAgentsReader
 from judgekit.formats.readers.openai_chat import OpenAIChatChunksReader, OpenAIChatReader
@@ -36,9 +39,12 @@ from judgekit.formats.readers.own import OwnReader
 from judgekit.formats.readers.phoenix import PhoenixReader
 from judgekit.formats.readers.promptfoo import PromptfooReader
 from judgekit.formats.readers.pydantic_ai import PydanticAIReader
+from judgekit.formats.readers.qwen_code import QwenCodeReader
 from judgekit.formats.readers.ragas import RagasReader
 from judgekit.formats.readers.rows import RowsReader
+from judgekit.formats.readers.semantic_kernel import SemanticKernelReader
 from judgekit.formats.readers.sharegpt import ShareGPTReader
+from judgekit.formats.readers.smolagents import SmolagentsReader
 from judgekit.formats.readers.swe_agent import SWEAgentReader
 from judgekit.formats.readers.tau2 import Tau2Reader
 from judgekit.formats.readers.tau_bench import TauBenchReader
@@ -60,6 +66,7 @@ READERS: dict[str, Reader] = {
         BedrockReader(),
         StrandsReader(),
         ClaudeCodeReader(),
+        QwenCodeReader(),
         OpenAIResponsesReader(),
         OpenAIResponsesStreamReader(),
         OpenAIAgentsReader(),
@@ -92,6 +99,11 @@ READERS: dict[str, Reader] = {
         LangfuseReader(),
         LangSmithReader(),
         PydanticAIReader(),
+        LlamaIndexReader(),
+        HaystackReader(),
+        SemanticKernelReader(),
+        AutoGenReader(),
+        SmolagentsReader(),
         OpenAIChatReader(),
         RowsReader(),
     )

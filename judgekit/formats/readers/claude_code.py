@@ -27,7 +27,7 @@ from judgekit.formats.readers.claude_code_rows import (
 )
 from judgekit.formats.session_files import SUB_AGENT_FILE, agent_of_file
 from judgekit.formats.sub_agents import SubAgents, unread_file
-from judgekit.formats.values import as_list, head, lookup, str_or_none
+from judgekit.formats.values import as_list, as_object, head, lookup, str_or_none
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, SystemMessage, ToolMessage
 from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import Sample
@@ -295,7 +295,11 @@ def _is_row(row: JsonValue) -> bool:
         return False
     kind, session = row.get("type"), "sessionId" in row or "session_id" in row
     if kind in ("user", "assistant"):
-        return "message" in row and (session or "uuid" in row or "parent_tool_use_id" in row)
+        return (
+            "message" in row
+            and "parts" not in as_object(row["message"])
+            and (session or "uuid" in row or "parent_tool_use_id" in row)
+        )
     if kind == "summary":
         return "leafUuid" in row
     return kind in ("system", "result") and session and "subtype" in row

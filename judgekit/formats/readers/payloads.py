@@ -12,14 +12,18 @@ from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.merging import SpanStep, distinct_tools
 from judgekit.formats.merging.comparison import utterances
 from judgekit.formats.readers.anthropic import AnthropicReader
+from judgekit.formats.readers.autogen import AutoGenReader
 from judgekit.formats.readers.base import WHOLE_CONVERSATION_WARNINGS, Reader
 from judgekit.formats.readers.bedrock import BedrockReader
 from judgekit.formats.readers.gemini import GeminiReader
+from judgekit.formats.readers.haystack import HaystackReader
 from judgekit.formats.readers.langchain import LangChainReader
+from judgekit.formats.readers.llama_index import LlamaIndexReader
 from judgekit.formats.readers.openai_chat import OpenAIChatReader
 from judgekit.formats.readers.openai_responses import OpenAIResponsesReader
 from judgekit.formats.readers.otel import OTelReader
 from judgekit.formats.readers.pydantic_ai import PydanticAIReader
+from judgekit.formats.readers.semantic_kernel import SemanticKernelReader
 from judgekit.formats.readers.vercel import VercelReader
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.spans import CUT_OFF_HINT, Span
@@ -34,6 +38,10 @@ _READERS: tuple[Reader, ...] = (
     BedrockReader(),
     LangChainReader(),
     PydanticAIReader(),
+    LlamaIndexReader(),
+    HaystackReader(),
+    SemanticKernelReader(),
+    AutoGenReader(),
     VercelReader(),
     OTelReader(),
 )

@@ -48,7 +48,7 @@ class WhoWhenReader(RowReader):
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one conversation. The annotations of its mistake become labels."""
         row = FieldTracker.of(record)
-        messages = [_message(turn) for turn in row.objects("history")]
+        messages = [read_turn(turn) for turn in row.objects("history")]
         if not messages:
             raise TraceError("contains no messages")
         question = row.peek("question")
@@ -66,7 +66,8 @@ class WhoWhenReader(RowReader):
         return build_sample(row, index, trace, identity=row.id("question_ID"), **facts)
 
 
-def _message(message: FieldTracker) -> Message:
+def read_turn(message: FieldTracker) -> Message:
+    """Read one message. Every speaker except the human is an agent."""
     role, name = message.peek("role"), message.peek("name")
     if role in _OF_THE_CHAT and (name is None or role not in ("user", "assistant")):
         return read_message(message)

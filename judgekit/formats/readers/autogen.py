@@ -1,0 +1,128 @@
+r"""Messages of AutoGen: those of a team, those of an agent's model context, and the logs of Magentic-One.
+
+[{"type": "TextMessage", "source": "user", "content": "Weather?", "models_usage": null, ...},
+ {"type": "ToolCallRequestEvent", "source": "agent", "content": [{"id": "c1", "name": "weather", "arguments": "{}"}], ...},
+ {"type": "ToolCallExecutionEvent", "source": "agent", "content": [{"call_id": "c1", "content": "rain", "is_error": false}], ...}]
+[{"role": "human", "content": "Weather?"}, {"role": "Orchestrator (-> WebSurfer)", "content": "Look it up."}]
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from pydantic import JsonValue
+
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.readers.framework import FrameworkReader, read_restated
+from judgekit.formats.readers.who_when import read_turn
+from judgekit.formats.row_facts import to_text
+from judgekit.formats.values import as_object, objects_in, str_or_none, without
+from judgekit.traces.message import JsonObject, Message
+
+_CALLS = ("ToolCallRequestEvent", "AssistantMessage")
+_RESULTS = ("ToolCallExecutionEvent", "FunctionExecutionResultMessage")
+_PLAIN = ("TextMessage", "MultiModalMessage", "UserMessage", "SystemMessage", *_CALLS, *_RESULTS)
+"""Types that the message shows without being named."""
+_TYPES = frozenset(
+    (*_PLAIN, "StopMessage", "HandoffMessage", "ToolCallSummaryMessage", "ThoughtEvent", "MemoryQueryEvent")
+)
+_CHUNK = "ModelClientStreamingChunkEvent"
+_ASIDE = ("UserInputRequestedEvent", "MemoryQueryEvent", "SelectSpeakerEvent", "SelectorEvent")
+"""Types of events that are no messages."""
+
+
+class AutoGenReader(FrameworkReader):
+    """A reader of messages of AutoGen. Every source is an agent except the user and proxies of users."""
+
+    name = "autogen"
+    shape = 'autogen: [{"type": "TextMessage", "source": "user", "content": ...}, ...], or {"messages": [...], "stop_reason": ...}'
+
+    def is_message(self, message: JsonObject, /) -> bool:
+        """Recognize messages by their types, and those of Magentic-One by the role of the human."""
+        kind = message.get("type")
+        is_named = "source" in message or kind in ("FunctionExecutionResultMessage", "AssistantMessage")
+        return (kind in _TYPES and is_named) or _is_of_magentic_one(message)
+
+    def messages(self, row: FieldTracker) -> list[Message]:
+        """Take the messages of a row. Events that are no messages are kept, with a warning."""
+        recorded = row.objects("messages")
+        kinds = [str_or_none(message.peek("type")) or "" for message in recorded]
+        asking = {message.peek("source") for message, kind in zip(recorded, kinds, strict=True) if kind == _ASIDE[0]}
+        messages: list[Message] = []
+        aside: Counter[str] = Counter()
+        for index, (message, kind) in enumerate(zip(recorded, kinds, strict=True)):
+            if "source" not in message and isinstance(message.peek("role"), str):
+                messages.append(read_turn(message))
+            elif kind in _ASIDE or (kind == _CHUNK and _is_repeated(message, recorded[index + 1 :])):
+                aside[kind] += kind != _ASIDE[0]
+            else:
+                fields = message.leftover()
+                if fields.get("source") in asking:
+                    fields["role"] = "user"
+                messages += read_restated(self.restated(fields), message.path, row.warnings)
+        if told := ", ".join(f"{count} {kind}" for kind, count in aside.items() if count):
+            row.warn(f"events that are not messages, kept in extra: {told}", "messages")
+        return messages
+
+    def restated(self, message: JsonObject, /) -> Sequence[JsonObject]:
+        """Return one message, or the results in it."""
+        kind, content, source = message.get("type"), message.get("content"), message.get("source")
+        names = {"models_usage": "usage", "created_at": "timestamp"}
+        fields = {names.get(name, name): value for name, value in message.items() if value not in ({}, [])}
+        if kind in _PLAIN:
+            del fields["type"]
+        if kind in _RESULTS:
+            results = objects_in(content)
+            return [
+                {**(without(fields, "usage") if number == 0 else {}), **_result(result)}
+                for number, result in enumerate(results)
+            ]
+        if kind == "SystemMessage":
+            return [{**fields, "role": "system"}]
+        role = message.get("role") or ("user" if _is_user(source) and kind not in _CALLS else "assistant")
+        fields |= {"role": role, "name": source}
+        del fields["name" if source is None else "source"]
+        if kind in _CALLS and isinstance(content, list):
+            fields |= {"content": None, "tool_calls": content}
+        elif kind == "ThoughtEvent":
+            fields |= {"content": None, "reasoning_content": content}
+        elif isinstance(content, list):
+            fields["content"] = list(map(_part, content))
+        elif isinstance(result := message.get("result"), dict) and content is None:  # of code that ran
+            fields |= {"content": result.get("output"), "result": without(result, "output")}
+        elif isinstance(content, dict):
+            fields["content"] = to_text(content)
+        if "thought" in fields:
+            fields["reasoning_content"] = fields.pop("thought")
+        if "tool_calls" in message:  # of a summary, which repeats them
+            fields |= {"tool_calls": None, "summary_of": message["tool_calls"]}
+        return [fields]
+
+
+def _is_of_magentic_one(message: JsonObject) -> bool:
+    return message.get("role") == "human" and isinstance(message.get("content"), str) and "type" not in message
+
+
+def _is_user(source: JsonValue) -> bool:
+    return isinstance(source, str) and re.sub(r"\W|_", "", source).lower() in ("user", "human", "userproxy")
+
+
+def _is_repeated(chunk: FieldTracker, following: Sequence[FieldTracker]) -> bool:
+    """Return whether a message that follows the chunks has the text of one."""
+    text, source = chunk.peek("content"), chunk.peek("source")
+    whole = next(
+        (later for later in following if later.peek("type") != _CHUNK and later.peek("source") == source), None
+    )
+    return whole is not None and isinstance(text, str) and text in to_text(whole.peek("content"))
+
+
+def _result(result: JsonObject) -> JsonObject:
+    return {"role": "tool", "tool_call_id": result.get("call_id"), **without(result, "call_id")}
+
+
+def _part(part: JsonValue) -> JsonValue:
+    data = as_object(part).get("data")
+    if not isinstance(part, dict) or not isinstance(data, str):
+        return part
+    url = data if ":" in data else f"data:image/png;base64,{data}"
+    return {"type": "image_url", "image_url": {"url": url}, **without(part, "data")}

@@ -1,0 +1,75 @@
+r"""Chat histories of Semantic Kernel in Python, as ``history.model_dump()`` and ``history.serialize()`` return them.
+
+{"messages": [{"content_type": "message", "role": "user", "items": [{"content_type": "text", "text": "Weather?"}]},
+ {"content_type": "message", "role": "assistant", "items": [{"content_type": "function_call", "id": "c1", "name": "city-weather", "arguments": "{}"}]},
+ {"content_type": "message", "role": "tool", "items": [{"content_type": "function_result", "id": "c1", "result": "rain", ...}]}]}
+"""
+
+from collections.abc import Sequence
+
+from pydantic import JsonValue
+
+from judgekit.formats.readers.framework import FrameworkReader, media_part
+from judgekit.formats.values import as_object, first_value, lookup, objects_in, without
+from judgekit.traces.message import JsonObject
+
+_MEDIA = {"image": "image_url", "audio": "audio_url", "binary": "file"}
+"""Kinds of items with media, and the kinds of parts that they become."""
+_SOURCES = ("uri", "data_uri", "data")
+
+
+class SemanticKernelReader(FrameworkReader):
+    """A reader of chat histories. Functions have the names that the model calls: ``plugin-function``."""
+
+    name = "semantic-kernel"
+    shape = 'semantic-kernel: {"messages": [{"content_type": "message", "role": "user", "items": [{"content_type": "text", "text": ...}]}, ...]}'
+
+    def is_message(self, message: JsonObject, /) -> bool:
+        """Recognize messages of items."""
+        return message.get("content_type") == "message" and isinstance(message.get("items"), list)
+
+    def restated(self, message: JsonObject, /) -> Sequence[JsonObject]:
+        """Return the results in a message, and the rest of it if there is any."""
+        items, metadata = message.get("items"), as_object(message.get("metadata"))
+        fields = without(message, "items", "content_type", "metadata", "ai_model_id")
+        if message.get("role") == "assistant":
+            fields |= {"model": message.get("ai_model_id"), "usage": metadata.get("usage")}
+            metadata = without(metadata, "usage")
+        fields["metadata"] = metadata or None
+        results = [_result(item) for item in objects_in(items) if item.get("content_type") == "function_result"]
+        others = [_part(item) for item in (items if isinstance(items, list) else ()) if not _is_result(item)]
+        if not results:
+            return [{**fields, "content": others}]
+        results[0] = {**fields, **results[0]}
+        return [*results, {"role": message.get("role"), "content": others}] if others else results
+
+
+def _is_result(item: JsonValue) -> bool:
+    return lookup(item, "content_type") == "function_result"
+
+
+def _result(item: JsonObject) -> JsonObject:
+    rest = without(item, "content_type", "id", "call_id", "result", "metadata")
+    identity, content = first_value(item, "call_id", "id"), item.get("result")
+    return {
+        **rest,
+        "role": "tool",
+        "tool_call_id": identity,
+        "content": content,
+        "item_metadata": item.get("metadata") or None,
+    }
+
+
+def _part(item: JsonValue) -> JsonValue:
+    if not isinstance(item, dict):
+        return item
+    kind, part = item.get("content_type"), {**without(item, "content_type"), "metadata": item.get("metadata") or None}
+    if kind == "function_call":
+        return {**part, "type": "tool_use"}
+    if kind == "reasoning":
+        return {**without(part, "text"), "type": "thinking", "thinking": part.get("text")}
+    if isinstance(kind, str) and kind in _MEDIA:
+        source = first_value(part, *_SOURCES)
+        names = [name for name in _SOURCES if part.get(name) == source]
+        return media_part(_MEDIA[kind], source, part.get("mime_type"), without(part, "mime_type", *names))
+    return {**part, "type": kind}
