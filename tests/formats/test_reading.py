@@ -153,7 +153,7 @@ def test_what_is_wrong_with_the_references_file_is_said_at_once(write, tmp_path)
     with pytest.raises(TraceError, match=r"r.jsonl: has only blank lines$"):
         read(path, references=write("r.jsonl", "\n"))
     with pytest.raises(TraceError, match=r"r.jsonl \(line 2\): not JSON: "):
-        read(path, references=write("r.jsonl", '{"id": "a"}\n{'))
+        list(read(path, references=write("r.jsonl", '{"id": "a"}\n{'), on_error="raise"))
 
 
 @pytest.mark.parametrize(
@@ -669,7 +669,7 @@ def test_an_error_that_is_kept_holds_no_file_open(write, case):
     wrong = {
         "a record": lambda: list(read(broken, on_error="raise")),
         "unknown format": lambda: read(unknown),
-        "references": lambda: read(write("c.jsonl", many), references=references),
+        "references": lambda: list(read(write("c.jsonl", many), references=references, on_error="raise")),
     }
     with pytest.raises(TraceError) as raised:
         wrong[case]()

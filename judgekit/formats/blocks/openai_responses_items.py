@@ -90,8 +90,8 @@ def read_content(record: FieldTracker) -> list[Part]:
         return [TextPart(content)]
     if not isinstance(content, list):
         raise record.type_error("content", "a string or a list of parts")
-    parts = record.items("content")
-    return [part for item in parts for part in (_parts(item) if isinstance(item, FieldTracker) else [bare_part(item)])]
+    contents = record.items("content")
+    return [part for given in contents for part in (_parts(given) if isinstance(given, FieldTracker) else [bare_part(given)])]
 
 
 def _parts(part: FieldTracker) -> list[Part]:

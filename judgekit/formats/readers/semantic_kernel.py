@@ -36,40 +36,40 @@ class SemanticKernelReader(FrameworkReader):
             fields |= {"model": message.get("ai_model_id"), "usage": metadata.get("usage")}
             metadata = without(metadata, "usage")
         fields["metadata"] = metadata or None
-        results = [_result(item) for item in objects_in(items) if item.get("content_type") == "function_result"]
-        others = [_part(item) for item in (items if isinstance(items, list) else ()) if not _is_result(item)]
+        results = [_result(part) for part in objects_in(items) if part.get("content_type") == "function_result"]
+        others = [_part(part) for part in (items if isinstance(items, list) else ()) if not _is_result(part)]
         if not results:
             return [{**fields, "content": others}]
         results[0] = {**fields, **results[0]}
         return [*results, {"role": message.get("role"), "content": others}] if others else results
 
 
-def _is_result(item: JsonValue) -> bool:
-    return lookup(item, "content_type") == "function_result"
+def _is_result(part: JsonValue) -> bool:
+    return lookup(part, "content_type") == "function_result"
 
 
-def _result(item: JsonObject) -> JsonObject:
-    rest = without(item, "content_type", "id", "call_id", "result", "metadata")
-    identity, content = first_value(item, "call_id", "id"), item.get("result")
+def _result(part: JsonObject) -> JsonObject:
+    rest = without(part, "content_type", "id", "call_id", "result", "metadata")
+    identity, content = first_value(part, "call_id", "id"), part.get("result")
     return {
         **rest,
         "role": "tool",
         "tool_call_id": identity,
         "content": content,
-        "item_metadata": item.get("metadata") or None,
+        "item_metadata": part.get("metadata") or None,
     }
 
 
-def _part(item: JsonValue) -> JsonValue:
-    if not isinstance(item, dict):
-        return item
-    kind, part = item.get("content_type"), {**without(item, "content_type"), "metadata": item.get("metadata") or None}
+def _part(part: JsonValue) -> JsonValue:
+    if not isinstance(part, dict):
+        return part
+    kind, fields = part.get("content_type"), {**without(part, "content_type"), "metadata": part.get("metadata") or None}
     if kind == "function_call":
-        return {**part, "type": "tool_use"}
+        return {**fields, "type": "tool_use"}
     if kind == "reasoning":
-        return {**without(part, "text"), "type": "thinking", "thinking": part.get("text")}
+        return {**without(fields, "text"), "type": "thinking", "thinking": fields.get("text")}
     if isinstance(kind, str) and kind in _MEDIA:
-        source = first_value(part, *_SOURCES)
-        names = [name for name in _SOURCES if part.get(name) == source]
-        return media_part(_MEDIA[kind], source, part.get("mime_type"), without(part, "mime_type", *names))
-    return {**part, "type": kind}
+        source = first_value(fields, *_SOURCES)
+        names = [name for name in _SOURCES if fields.get(name) == source]
+        return media_part(_MEDIA[kind], source, fields.get("mime_type"), without(fields, "mime_type", *names))
+    return {**fields, "type": kind}
