@@ -26,6 +26,7 @@ from judgekit.formats.readers.base import Reader
 from judgekit.formats.readers.judgekit import JudgekitReader
 from judgekit.formats.records import records_in
 from judgekit.formats.session_files import SESSION_FORMATS, SessionFiles, sub_agent_records
+from judgekit.formats.unread import silence
 from judgekit.locations import Location
 from judgekit.traces.equality import MOST_LEVELS, is_deeper
 from judgekit.traces.fast_models import construct, set_unvalidated
@@ -249,6 +250,12 @@ def _read(record: FileRecord, reader: Reader, source: _Source, index: int, numbe
         sample = reader.sample(clean, number)
         if sample.trace.children and is_deeper(sample, MOST_LEVELS):
             raise TraceError(f"nested more than {MOST_LEVELS} levels deep (each sub-agent within another counts two)")
+        if (
+            not isinstance(reader, JudgekitReader)
+            and not sample.trace.children
+            and (problem := silence(sample.trace.messages))
+        ):
+            raise TraceError(problem)
     except (TraceError, ValidationError, RecursionError) as error:
         return TraceError(_problem(error), path=source.path, index=index, line=record.line_number)
     if clean is not value:

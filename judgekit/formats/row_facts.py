@@ -142,17 +142,17 @@ def _text(value: JsonValue) -> JsonValue:
     return to_text(value) if isinstance(value, bool) or is_number(value) else value
 
 
-def _text_or_texts(value: JsonValue, name: str, warnings: list[TraceWarning]) -> JsonValue:
+def _text_or_texts(expected: JsonValue, name: str, warnings: list[TraceWarning]) -> JsonValue:
     """Return a list of texts as it is, and any other list or object as its JSON text, with a warning."""
-    return value if _are_texts(value) else _as_text(value, name, warnings)
+    return expected if _are_texts(expected) else _as_text(expected, name, warnings)
 
 
-def _as_text(value: JsonValue, name: str, warnings: list[TraceWarning]) -> JsonValue:
+def _as_text(expected: JsonValue, name: str, warnings: list[TraceWarning]) -> JsonValue:
     """Return an object or list as its JSON text, with a warning, and other values as `_text` does."""
-    if not isinstance(value, dict | list):
-        return _text(value)
+    if not isinstance(expected, dict | list):
+        return _text(expected)
     warnings.append(TraceWarning("neither a string nor a list of strings, read as its JSON text", path=name))
-    return to_text(value)
+    return to_text(expected)
 
 
 def _are_texts(value: JsonValue) -> bool:

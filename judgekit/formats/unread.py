@@ -12,10 +12,20 @@ from typing import NamedTuple, TypeAlias
 from pydantic import JsonValue
 
 from judgekit.errors import closest_name, join_limited
+from judgekit.formats.blocks.reply import OTHER_CHOICES
 from judgekit.formats.values import objects_in, parse_if_json
 from judgekit.traces.equality import repeated_keys
 from judgekit.traces.fast_models import set_unvalidated
-from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, ToolCall
+from judgekit.traces.message import (
+    AIMessage,
+    HumanMessage,
+    JsonObject,
+    MediaPart,
+    Message,
+    OtherPart,
+    ReasoningPart,
+    ToolCall,
+)
 from judgekit.traces.recording import TraceWarning
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import Trace
@@ -96,6 +106,14 @@ _MOST = 100
 """The most messages and calls that are counted in a field."""
 _LONGEST = 1 << 20
 """The longest text, in characters, that is tested for JSON."""
+ABOUT_MESSAGES = frozenset(
+    (
+        *("annotations", "reasoning_signature", "status", "phase", "timestamp", "created_at", "model", "type", "kind"),
+        *("uuid", "metadata", "stop_reason", "usage", OTHER_CHOICES),
+    )
+)
+"""Fields that describe a message and are not part of its text."""
+_NO_TEXTS = ABOUT_MESSAGES | {"id", "object", "role", "name", "finish_reason"}
 _ASIDE = frozenset(
     ("scores", "score", "reductions", "eval", "plan", "openaiGraderSample", "graderSamples", "grader_samples")
 )
@@ -203,6 +221,39 @@ def unread_message_warnings(leftover: JsonObject, messages: Sequence[Message]) -
             count = f"{lost} or more" if lost == _MOST else str(lost)
             warnings.append(TraceWarning(f"messages or tool calls not read, found {count}", path=name))
     return warnings
+
+
+def silence(messages: Sequence[Message]) -> str | None:
+    """Return why a conversation cannot be used in which neither the user nor the agent says or calls anything.
+
+    An answer that is empty in the recording too says nothing, and is kept if nobody asked.
+    """
+    if any(_says(message) for message in messages if isinstance(message, HumanMessage | AIMessage)):
+        return None
+    turns = [(at, message) for at, message in enumerate(messages) if isinstance(message, HumanMessage | AIMessage)]
+    for at, message in turns:
+        hidden = {"content": [part.data for part in message.content if isinstance(part, OtherPart)], **message.extra}
+        unread = [name for name, held in hidden.items() if _holds_text({name: held})]
+        if unread:
+            return f"all messages are empty: the text of messages[{at}] is in {join_limited(map(repr, unread))}, which is not read"
+    return "all messages are empty" if any(isinstance(message, HumanMessage) for _, message in turns) else None
+
+
+def _says(message: HumanMessage | AIMessage) -> bool:
+    parts = [] if isinstance(message.content, str) else message.content
+    return bool(message.text.strip() or message.tool_calls) or any(
+        isinstance(part, MediaPart) or (isinstance(part, ReasoningPart) and bool(part.text.strip())) for part in parts
+    )
+
+
+def _holds_text(leftover: JsonValue) -> bool:
+    if isinstance(leftover, dict):
+        return any(name not in _NO_TEXTS and _holds_text(held) for name, held in leftover.items())
+    return (
+        any(map(_holds_text, leftover))
+        if isinstance(leftover, list)
+        else isinstance(leftover, str) and bool(leftover.strip())
+    )
 
 
 def _spoken(value: JsonValue, name: str) -> dict[_Spoken, None]:

@@ -91,7 +91,11 @@ def read_content(record: FieldTracker) -> list[Part]:
     if not isinstance(content, list):
         raise record.type_error("content", "a string or a list of parts")
     contents = record.items("content")
-    return [part for given in contents for part in (_parts(given) if isinstance(given, FieldTracker) else [bare_part(given)])]
+    return [
+        part
+        for given in contents
+        for part in (_parts(given) if isinstance(given, FieldTracker) else [bare_part(given)])
+    ]
 
 
 def _parts(part: FieldTracker) -> list[Part]:

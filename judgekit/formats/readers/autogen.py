@@ -60,22 +60,21 @@ class AutoGenReader(FrameworkReader):
                 if fields.get("source") in asking:
                     fields["role"] = "user"
                 messages += read_restated(self.restated(fields), message.path, row.warnings)
-        if told := ", ".join(f"{count} {kind}" for kind, count in aside.items() if count):
-            row.warn(f"events that are not messages, kept in extra: {told}", "messages")
+        if kept := ", ".join(f"{count} {kind}" for kind, count in aside.items() if count):
+            row.warn(f"events that are not messages, kept in extra: {kept}", "messages")
         return messages
 
     def restated(self, message: JsonObject, /) -> Sequence[JsonObject]:
         """Return one message, or the results in it."""
         kind, content, source = message.get("type"), message.get("content"), message.get("source")
         names = {"models_usage": "usage", "created_at": "timestamp"}
-        fields = {names.get(name, name): value for name, value in message.items() if value not in ({}, [])}
+        fields = {names.get(name, name): field for name, field in message.items() if field not in ({}, [])}
         if kind in _PLAIN:
             del fields["type"]
         if kind in _RESULTS:
-            results = objects_in(content)
             return [
-                {**(without(fields, "usage") if number == 0 else {}), **_result(result)}
-                for number, result in enumerate(results)
+                {**(without(fields, "usage") if number == 0 else {}), **_result(outcome)}
+                for number, outcome in enumerate(objects_in(content))
             ]
         if kind == "SystemMessage":
             return [{**fields, "role": "system"}]
@@ -88,8 +87,8 @@ class AutoGenReader(FrameworkReader):
             fields |= {"content": None, "reasoning_content": content}
         elif isinstance(content, list):
             fields["content"] = list(map(_part, content))
-        elif isinstance(result := message.get("result"), dict) and content is None:  # of code that ran
-            fields |= {"content": result.get("output"), "result": without(result, "output")}
+        elif isinstance(ran := message.get("result"), dict) and content is None:  # code that was run
+            fields |= {"content": ran.get("output"), "result": without(ran, "output")}
         elif isinstance(content, dict):
             fields["content"] = to_text(content)
         if "thought" in fields:
@@ -116,13 +115,13 @@ def _is_repeated(chunk: FieldTracker, following: Sequence[FieldTracker]) -> bool
     return whole is not None and isinstance(text, str) and text in to_text(whole.peek("content"))
 
 
-def _result(result: JsonObject) -> JsonObject:
-    return {"role": "tool", "tool_call_id": result.get("call_id"), **without(result, "call_id")}
+def _result(outcome: JsonObject) -> JsonObject:
+    return {"role": "tool", "tool_call_id": outcome.get("call_id"), **without(outcome, "call_id")}
 
 
 def _part(part: JsonValue) -> JsonValue:
-    data = as_object(part).get("data")
-    if not isinstance(part, dict) or not isinstance(data, str):
+    encoded = as_object(part).get("data")
+    if not isinstance(part, dict) or not isinstance(encoded, str):
         return part
-    url = data if ":" in data else f"data:image/png;base64,{data}"
+    url = encoded if ":" in encoded else f"data:image/png;base64,{encoded}"
     return {"type": "image_url", "image_url": {"url": url}, **without(part, "data")}

@@ -11,6 +11,7 @@ from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.merging.comparison import call_ids, utterances
 from judgekit.formats.row_facts import FACT_COLUMNS, VERBATIM_COLUMNS, extra_fields, make_sample, read_row_facts
 from judgekit.formats.unread import (
+    ABOUT_MESSAGES,
     canonical_column,
     foreign_column_warnings,
     unread_message_warnings,
@@ -43,13 +44,6 @@ _EVENTS = (("openai-responses", "response."), ("anthropic", "message_"), ("anthr
 
 _NO_CALL = "a tool result that answers no earlier call"
 _NO_QUESTION = 'no user message; if only responses were logged, add their requests: {"request": ..., "response": ...}'
-_ABOUT = frozenset(
-    (
-        *("annotations", "reasoning_signature", "status", "phase", "timestamp", "created_at", "model", "type", "kind"),
-        *("uuid", "metadata", "stop_reason", "usage", OTHER_CHOICES),
-    )
-)
-"""Fields that describe a message and are not part of its text."""
 WHOLE_CONVERSATION_WARNINGS = (_NO_CALL, _NO_QUESTION)
 """Warnings about a whole conversation, which make no sense for a part of it."""
 
@@ -326,7 +320,7 @@ def _extras(messages: Sequence[Message], warned: Collection[str], textless: Coll
     Reasoning without text is encrypted.
     """
     left: JsonObject = {}
-    textless = _ABOUT.union(textless)
+    textless = ABOUT_MESSAGES.union(textless)
     for at, message in enumerate(messages):
         calls = message.tool_calls if message.role == "assistant" else ()
         extras = [message.extra] if message.extra else []

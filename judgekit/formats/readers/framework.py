@@ -58,8 +58,8 @@ class FrameworkReader(ABC):
             raise TraceError("messages: expected messages, found none")
         return build_sample(row, index, {"messages": messages, "termination": row.text("stop_reason")})
 
-    def _is_conversation(self, value: JsonValue) -> bool:
-        return any(map(self.is_message, objects_in(head(messages_field(value)))))
+    def _is_conversation(self, document: JsonValue) -> bool:
+        return any(map(self.is_message, objects_in(head(messages_field(document)))))
 
 
 def read_restated(messages: Iterable[JsonObject], path: str, warnings: list[TraceWarning]) -> list[Message]:

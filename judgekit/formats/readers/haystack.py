@@ -32,9 +32,9 @@ class HaystackReader(FrameworkReader):
 
     def restated(self, message: JsonObject, /) -> Sequence[JsonObject]:
         """Return the results in a message, and the rest of it if there is any."""
-        fields = {name.removeprefix("_"): value for name, value in message.items()}
+        fields = {name.removeprefix("_"): field for name, field in message.items()}
         content, meta = fields.pop("content", None), as_object(fields.get("meta"))
-        results = [result for part in objects_in(content) if (result := as_object(part.get("tool_call_result")))]
+        results = [outcome for part in objects_in(content) if (outcome := as_object(part.get("tool_call_result")))]
         if fields.get("role") == "assistant":
             fields |= {name: meta[name] for name in _OF_REPLIES if name in meta}
             fields["meta"] = without(meta, *_OF_REPLIES)
@@ -42,20 +42,20 @@ class HaystackReader(FrameworkReader):
         if not results:
             return [{**fields, "content": list(map(_part, content)) if isinstance(content, list) else content}]
         others = [_part(part) for part in objects_in(content) if "tool_call_result" not in part]
-        messages = [{**({} if number else fields), **_result(result)} for number, result in enumerate(results)]
+        messages = [{**({} if number else fields), **_result(outcome)} for number, outcome in enumerate(results)]
         return [*messages, {"role": fields.get("role"), "content": others}] if others else messages
 
 
-def _result(result: JsonObject) -> JsonObject:
-    origin, content = as_object(result.get("origin")), result.get("result")
+def _result(outcome: JsonObject) -> JsonObject:
+    origin, content = as_object(outcome.get("origin")), outcome.get("result")
     return {
         "role": "tool",
         "content": list(map(_part, content)) if isinstance(content, list) else content,
         "tool_call_id": origin.get("id"),
         "name": origin.get("tool_name"),
-        "is_error": result.get("error"),
+        "is_error": outcome.get("error"),
         "origin": without(origin, "id", "tool_name") or None,
-        **without(result, "result", "origin", "error"),
+        **without(outcome, "result", "origin", "error"),
     }
 
 
@@ -66,7 +66,7 @@ def _part(part: JsonValue) -> JsonValue:
         return {"type": "text", **part}
     if isinstance(call := part.get("tool_call"), dict):
         names = {"tool_name": "name", "arguments": "input"}
-        return {"type": "tool_use", **{names.get(name, name): value for name, value in call.items()}}
+        return {"type": "tool_use", **{names.get(name, name): field for name, field in call.items()}}
     if isinstance(reasoning := part.get("reasoning"), dict) and "reasoning_text" in reasoning:
         return {"type": "thinking", "thinking": reasoning["reasoning_text"], **without(reasoning, "reasoning_text")}
     if isinstance(image := part.get("image"), dict):

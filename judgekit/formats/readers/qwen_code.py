@@ -96,15 +96,16 @@ def _messages(row: FieldTracker, session: JsonObject) -> list[Message]:
     if content is None:
         raise row.type_error("message", "a content")
     messages = read_content(content, SystemMessage if kind == "system" else None)
-    result = as_object(row.peek("toolCallResult"))
-    if isinstance(status := result.get("status"), str):
+    if isinstance(status := lookup(row.peek("toolCallResult"), "status"), str):
         failed = {"is_error": status != "success"}
-        messages = [one.model_copy(update=failed) if isinstance(one, ToolMessage) else one for one in messages]
+        messages = [
+            message.model_copy(update=failed if isinstance(message, ToolMessage) else {}) for message in messages
+        ]
     every = {"timestamp": row.time("timestamp"), "agent": row.text("agentName"), "model": row.text("model")}
     usage = {"usage": read_usage(row.object("usageMetadata")), "id": row.id("uuid")}
     row.take("parentUuid")
     row.take_if("type", "user", "assistant", "tool_result")
-    for name, value in session.items():
-        if row.peek(name) == value:
+    for name, shared in session.items():
+        if row.peek(name) == shared:
             row.take(name)
     return with_fields(messages, every=every, once=usage, extra=row.leftover())

@@ -92,8 +92,8 @@ class SmolagentsReader:
         return build_sample(row, index, trace)
 
 
-def _is_memory(value: JsonValue) -> bool:
-    steps = first_value(value, "steps", "messages") if isinstance(value, dict) else value
+def _is_memory(document: JsonValue) -> bool:
+    steps = first_value(document, "steps", "messages") if isinstance(document, dict) else document
     return any(
         "step_number" in step and not {"observations", _INPUTS, "model_output"}.isdisjoint(step)
         for step in objects_in(head(steps))
