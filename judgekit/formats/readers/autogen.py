@@ -39,7 +39,7 @@ class AutoGenReader(FrameworkReader):
 
     def is_message(self, message: JsonObject, /) -> bool:
         """Recognize messages by their types, and those of Magentic-One by the role of the human."""
-        kind = message.get("type")
+        kind = str_or_none(message.get("type"))
         is_named = "source" in message or kind in ("FunctionExecutionResultMessage", "AssistantMessage")
         return (kind in _TYPES and is_named) or _is_of_magentic_one(message)
 
@@ -47,7 +47,7 @@ class AutoGenReader(FrameworkReader):
         """Take the messages of a row. Events that are no messages are kept, with a warning."""
         recorded = row.objects("messages")
         kinds = [str_or_none(message.peek("type")) or "" for message in recorded]
-        asking = {message.peek("source") for message, kind in zip(recorded, kinds, strict=True) if kind == _ASIDE[0]}
+        asking = [message.peek("source") for message, kind in zip(recorded, kinds, strict=True) if kind == _ASIDE[0]]
         messages: list[Message] = []
         aside: Counter[str] = Counter()
         for index, (message, kind) in enumerate(zip(recorded, kinds, strict=True)):
@@ -79,8 +79,7 @@ class AutoGenReader(FrameworkReader):
         if kind == "SystemMessage":
             return [{**fields, "role": "system"}]
         role = message.get("role") or ("user" if _is_user(source) and kind not in _CALLS else "assistant")
-        fields |= {"role": role, "name": source}
-        del fields["name" if source is None else "source"]
+        fields |= {"role": role, "name": fields.pop("source", None)}
         if kind in _CALLS and isinstance(content, list):
             fields |= {"content": None, "tool_calls": content}
         elif kind == "ThoughtEvent":

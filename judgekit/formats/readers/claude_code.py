@@ -302,7 +302,7 @@ def _is_row(row: JsonValue) -> bool:
         )
     if kind == "summary":
         return "leafUuid" in row
-    return kind in ("system", "result") and session and "subtype" in row
+    return kind in ("system", "result") and session and "subtype" in row and "systemPayload" not in row  # Qwen Code's
 
 
 def _is_export(value: JsonValue) -> bool:

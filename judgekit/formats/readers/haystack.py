@@ -39,11 +39,13 @@ class HaystackReader(FrameworkReader):
             fields |= {name: meta[name] for name in _OF_REPLIES if name in meta}
             fields["meta"] = without(meta, *_OF_REPLIES)
         fields["meta"] = fields.get("meta") or None
+        role = fields.get("role")
         if not results:
             return [{**fields, "content": list(map(_part, content)) if isinstance(content, list) else content}]
         others = [_part(part) for part in objects_in(content) if "tool_call_result" not in part]
         messages = [{**({} if number else fields), **_result(outcome)} for number, outcome in enumerate(results)]
-        return [*messages, {"role": fields.get("role"), "content": others}] if others else messages
+        messages[0]["speaker"] = None if role == "tool" else role
+        return [*messages, {"role": role, "content": others}] if others else messages
 
 
 def _result(outcome: JsonObject) -> JsonObject:

@@ -73,9 +73,9 @@ class QwenCodeReader:
 
 
 def is_qwen_code(row: JsonObject) -> bool:
-    """Return whether a row of a session has a content of Gemini's API as its message."""
-    message = as_object(row.get("message"))
-    return "sessionId" in row and row.get("type") in ("user", "assistant", "tool_result") and "parts" in message
+    """Return whether a row of a session has a content of Gemini's API as its message, or the program's own payload."""
+    is_message = row.get("type") in ("user", "assistant", "tool_result") and "parts" in as_object(row.get("message"))
+    return "sessionId" in row and (is_message or (row.get("type") == "system" and "systemPayload" in row))
 
 
 def _path(rows: list[FieldTracker]) -> set[int]:
@@ -86,7 +86,7 @@ def _path(rows: list[FieldTracker]) -> set[int]:
     while step >= 0:
         path.add(id(rows[step]))
         parent = rows[step].peek("parentUuid")
-        before = places.get(parent, step - 1) if parent is not None else -1
+        before = -1 if parent is None else places.get(str(parent), step - 1)
         step = before if before < step else -1
     return path
 
@@ -101,7 +101,9 @@ def _messages(row: FieldTracker, session: JsonObject) -> list[Message]:
         messages = [
             message.model_copy(update=failed if isinstance(message, ToolMessage) else {}) for message in messages
         ]
-    every = {"timestamp": row.time("timestamp"), "agent": row.text("agentName"), "model": row.text("model")}
+    every: dict[str, object] = {"timestamp": row.time("timestamp")}
+    if kind == "assistant":
+        every |= {"agent": row.text("agentName"), "model": row.text("model")}
     usage = {"usage": read_usage(row.object("usageMetadata")), "id": row.id("uuid")}
     row.take("parentUuid")
     row.take_if("type", "user", "assistant", "tool_result")

@@ -31,7 +31,8 @@ class SemanticKernelReader(FrameworkReader):
     def restated(self, message: JsonObject, /) -> Sequence[JsonObject]:
         """Return the results in a message, and the rest of it if there is any."""
         items, metadata = message.get("items"), as_object(message.get("metadata"))
-        fields = without(message, "items", "content_type", "metadata", "ai_model_id")
+        fields = without(message, "items", "metadata", "ai_model_id")
+        fields["content_type"] = None if fields.get("content_type") == "message" else fields.get("content_type")
         if message.get("role") == "assistant":
             fields |= {"model": message.get("ai_model_id"), "usage": metadata.get("usage")}
             metadata = without(metadata, "usage")
@@ -40,8 +41,9 @@ class SemanticKernelReader(FrameworkReader):
         others = [_part(part) for part in (items if isinstance(items, list) else ()) if not _is_result(part)]
         if not results:
             return [{**fields, "content": others}]
-        results[0] = {**fields, **results[0]}
-        return [*results, {"role": message.get("role"), "content": others}] if others else results
+        role = message.get("role")
+        results[0] = {**fields, **results[0], "speaker": None if role == "tool" else role}
+        return [*results, {"role": role, "content": others}] if others else results
 
 
 def _is_result(part: JsonValue) -> bool:

@@ -17,7 +17,7 @@ from judgekit.formats.blocks.reply import to_content
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import as_records, build_sample
 from judgekit.formats.row_facts import to_text
-from judgekit.formats.values import as_object, first_value, head, lookup, objects_in, without
+from judgekit.formats.values import as_list, as_object, first_value, head, lookup, objects_in, without
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -116,10 +116,14 @@ class _Action:
 
     def __init__(self, step: FieldTracker) -> None:
         self._step = step
-        calls = objects_in(step.take("tool_calls"))
+        calls = objects_in(step.peek("tool_calls"))
+        if "tool_calls" in step and len(calls) != len(as_list(step.peek("tool_calls"))):
+            raise step.type_error("tool_calls", "a list of objects")
+        step.take("tool_calls")
         finals = [call for call in calls if lookup(call, "function", "name") == _FINAL]
         self._error = step.object("error")
-        self._is_final = step.boolean("is_final_answer") is True or (bool(finals) and self._error is None)
+        flag = step.boolean("is_final_answer")
+        self._is_final = bool(finals) and self._error is None if flag is None else flag
         self._finals = finals if self._is_final else []
         self._calls: list[JsonValue] = [call for call in calls if call not in self._finals]
         self._drop_repeated(calls)
@@ -141,11 +145,10 @@ class _Action:
                 rest["observations"] = observed
             thought = [] if said.text in ("", to_text(answer)) else [ReasoningPart(said.text)]
             content = to_content([*thought, TextPart("" if answer is None else to_text(answer))])
-            messages = [*self._results(None), said.model_copy(update={"content": content})]
+            messages = [*self._results(None), AIMessage.model_validate({**dict(said), "content": content})]
         else:
             messages = [said, *self._results(observed), *([AIMessage(to_text(answer))] if answers else [])]
             if not answers and answer is not None and to_text(answer) not in (observed or ""):
-                step.warn("differs from the observations; kept as is", "action_output")
                 rest["action_output"] = answer
         for call in self._finals:
             given = as_object(lookup(call, "function", "arguments"))
@@ -189,5 +192,5 @@ def _start(step: FieldTracker) -> dict[str, object]:
     return {"timestamp": timing.time("start_time")} if timing is not None else {}
 
 
-def _function(call: JsonObject) -> tuple[JsonValue, JsonValue]:
-    return lookup(call, "function", "name"), lookup(call, "function", "arguments")
+def _function(call: JsonObject) -> tuple[JsonValue, JsonValue, JsonValue]:
+    return call.get("id"), lookup(call, "function", "name"), lookup(call, "function", "arguments")
