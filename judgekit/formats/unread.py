@@ -23,6 +23,7 @@ from judgekit.traces.message import (
     MediaPart,
     Message,
     OtherPart,
+    Part,
     ReasoningPart,
     ToolCall,
 )
@@ -240,7 +241,7 @@ def silence(messages: Sequence[Message]) -> str | None:
 
 
 def _says(message: HumanMessage | AIMessage) -> bool:
-    parts = [] if isinstance(message.content, str) else message.content
+    parts: Sequence[Part] = () if isinstance(message.content, str) else message.content
     return bool(message.text.strip() or message.tool_calls) or any(
         isinstance(part, MediaPart) or (isinstance(part, ReasoningPart) and bool(part.text.strip())) for part in parts
     )

@@ -380,7 +380,7 @@ def _joined_call(pieces: Sequence[JsonObject]) -> JsonObject:
     """
     call = _joined(pieces)
     functions = [as_object(piece.get("function")) for piece in pieces]
-    names = {name for function in functions if (name := function.get("name"))}
+    names = {name for function in functions if isinstance(name := function.get("name"), str) and name}
     arguments = [text for function in functions if isinstance(text := function.get("arguments"), str) and text]
     grows = all(later.startswith(earlier) for earlier, later in pairwise(arguments))
     repeats = len(arguments) > 1 and grows and _is_complete(arguments[-1])

@@ -405,8 +405,13 @@ def test_smolagents_that_ran_out_of_steps_say_so():
 def qwen(number: int, kind: str, parent: int | None, *parts: dict, **fields: object) -> dict:
     role = "model" if kind == "assistant" else "user"
     return {
-        "uuid": f"u{number}", "parentUuid": None if parent is None else f"u{parent}", "sessionId": "s",
-        "timestamp": "2026-01-01T00:00:01Z", "type": kind, "cwd": "/w", "version": "0.5.0",
+        "uuid": f"u{number}",
+        "parentUuid": None if parent is None else f"u{parent}",
+        "sessionId": "s",
+        "timestamp": "2026-01-01T00:00:01Z",
+        "type": kind,
+        "cwd": "/w",
+        "version": "0.5.0",
         **({"message": {"role": role, "parts": list(parts)}} if parts else {}),
         **fields,
     }
