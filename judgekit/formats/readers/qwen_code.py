@@ -61,15 +61,17 @@ class QwenCodeReader:
             document.warn(
                 f"unread rows, kept in extra: {', '.join(f'{count} {kind}' for kind, count in unread.items())}", "rows"
             )
+        alone = [*threads][-1] if len(threads) == 2 and not threads[None] else None  # a sub-agent's own file
+        messages, identity = threads.pop(alone), str_or_none(first.get("sessionId"))
         children = [
-            Trace.model_validate({"id": name, "messages": messages, "warnings": unpaired_warnings(messages)})
-            for name, messages in threads.items()
-            if name is not None
+            Trace.model_validate({"id": name, "messages": turns, "warnings": unpaired_warnings(turns)})
+            for name, turns in threads.items()
+            if turns
         ]
-        if not (messages := threads[None]):
+        if not messages:
             raise TraceError("contains no messages")
         trace = {"messages": messages, "children": children, "metadata": first}
-        return build_sample(document, index, trace, identity=str_or_none(first.get("sessionId")))
+        return build_sample(document, index, trace, identity=f"{identity}#{alone}" if alone else identity)
 
 
 def is_qwen_code(row: JsonObject) -> bool:

@@ -467,6 +467,8 @@ def test_a_session_of_qwen_code_is_its_last_path_and_its_sub_agents():
         "Explore",
     )
     assert [warning.message for warning in trace.warnings] == ["unread rows, kept in extra: 2 abandoned branch"]
+    alone = read_one("qwen-code", QWEN[7:9])
+    assert (alone.id, alone.messages[0].text, alone.children) == ("s#explore-1", "Find it", ())
 
 
 FORMATS = {
