@@ -4,9 +4,9 @@ from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from statistics import median
 from typing import NamedTuple
 
-from judgekit.aggregates.behavior import quantile
 from judgekit.errors import count_text
 from judgekit.traces.behavior import TraceUsage, repeated_calls
 from judgekit.traces.sample import Sample
@@ -119,7 +119,7 @@ class UsageTotals:
     def statistics(self) -> Sequence[UsageStatistic]:
         """Each number that is known for at least one conversation."""
         return [
-            UsageStatistic(name, sum(numbers) / len(numbers), quantile(sorted(numbers), 0.5), len(numbers))
+            UsageStatistic(name, sum(numbers) / len(numbers), median(numbers), len(numbers))
             for name, numbers in self._numbers.items()
         ]
 

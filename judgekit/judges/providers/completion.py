@@ -132,6 +132,9 @@ def parse_completion(body: bytes, masked: SecretMask, where: str, price: Price |
     if not completion.choices:
         raise _no_completion(masked_body, masked, where)
     choice = completion.choices[0]
+    content = choice.message.content
+    if isinstance(content, list):
+        content = "".join(part.text or "" for part in content if part.type == "text")
     usage = None if completion.usage is None else _usage(completion.usage)
     cost = None if price is None else price.of(usage)
     price_list = price.source if isinstance(price, ListPrice) and cost is not None else None
@@ -139,7 +142,7 @@ def parse_completion(body: bytes, masked: SecretMask, where: str, price: Price |
     if reported is not None and (cost is None or price_list):
         cost, price_list = reported, None
     reply = Reply(
-        text=_text(choice.message),
+        text=content or "",
         model=completion.model,
         system_fingerprint=completion.system_fingerprint,
         usage=usage,
@@ -165,12 +168,6 @@ def _no_completion(body: bytes, masked: SecretMask, where: str) -> errors.JudgeE
     if _STATUS.fullmatch(code):  # an error with a success status
         return http_status_error(int(code), body, lambda _: None, masked, where)
     return errors.LostError(f"{where}: the reply is not a completion, found {shorten_server_text(text) or 'nothing'}")
-
-
-def _text(message: _Message) -> str:
-    if isinstance(message.content, list):
-        return "".join(part.text or "" for part in message.content if part.type == "text")
-    return message.content or ""
 
 
 def _usage(usage: _Usage) -> Usage:
