@@ -46,8 +46,12 @@ def explain_match(match: Match) -> Explanation:
     aligned = [*pairs, *displaced]
     missing = _unpaired(len(match.calls.expected), [pair[0] for pair in aligned])
     extra = _unpaired(len(match.calls.actual), [pair[1] for pair in aligned])
+    counts = {"tp": match.tp, "fp": match.fp, "fn": match.fn}
+    are_whole = match.rules.args_credit == "all"
     details: JsonObject = {
-        **_counts(match),
+        **{name: int(count) if are_whole else count for name, count in counts.items()},
+        "precision": match.precision,
+        "recall": match.recall,
         "pairs": [_pair_as_json(match, pair) for pair in pairs],
         "missing": [{"expected": at, **_as_json(match.calls.expected[at])} for at in missing],
         "extra": [
@@ -135,16 +139,6 @@ def _by_agent(
     ]
 
 
-def _counts(match: Match) -> JsonObject:
-    counts = {"tp": match.tp, "fp": match.fp, "fn": match.fn}
-    whole = match.rules.args_credit == "all"
-    return {
-        **{name: int(count) if whole else count for name, count in counts.items()},
-        "precision": match.precision,
-        "recall": match.recall,
-    }
-
-
 def _pair_as_json(match: Match, pair: _Aligned) -> JsonObject:
     actual = match.calls.actual[pair.actual]
     call = actual.call
@@ -184,16 +178,12 @@ def _reason(
     if differing := [_pair_in_words(match, pair) for pair in pairs if pair.comparison.differences]:
         parts.append(join_limited(differing, _MOST))
     if missing:
-        parts.append(_named("missing", match.rules.missing, [(match.calls.expected[at].name, None) for at in missing]))
+        parts.append(_named("missing", match.rules.missing, [match.calls.expected[at] for at in missing]))
     if displaced:
-        parts.append(_named("out of order", "forbid", [_called(match.calls.actual[pair.actual]) for pair in displaced]))
+        parts.append(_named("out of order", "forbid", [match.calls.actual[pair.actual] for pair in displaced]))
     if extra:
-        parts.append(_named("extra", match.rules.extra, [_called(match.calls.actual[at]) for at in extra]))
+        parts.append(_named("extra", match.rules.extra, [match.calls.actual[at] for at in extra]))
     return "; ".join(parts)
-
-
-def _called(actual: ActualCall) -> tuple[str, MessageNumber]:
-    return actual.call.name, actual.message
 
 
 def _pair_in_words(match: Match, pair: _Aligned) -> str:
@@ -208,10 +198,11 @@ def _pair_in_words(match: Match, pair: _Aligned) -> str:
     return f"{_name(call.name)}: {join_limited(differences, _MOST, ', ')}"
 
 
-def _named(what: str, rule: str, calls: Iterable[tuple[str, MessageNumber | None]]) -> str:
+def _named(what: str, rule: str, calls: Iterable[ToolCall | ActualCall]) -> str:
     """Return tools with the number of their calls and the messages: ``extra: search x2 (messages 4, 8)``."""
     messages_by_tool = defaultdict[str, list[MessageNumber | None]](list)
-    for name, message in calls:
+    for call in calls:
+        name, message = (call.call.name, call.message) if isinstance(call, ActualCall) else (call.name, None)
         messages_by_tool[name].append(message)
     tools: list[str] = []
     for name, messages in messages_by_tool.items():
