@@ -1,5 +1,6 @@
 """Spans of one conversation: grouped, ordered and linked to their parents."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar, cast
@@ -29,6 +30,10 @@ _Id = TypeVar("_Id", str, tuple[str, str])
 _RESPONSES = ("gen_ai.response.id", "ai.response.id")
 _SHARED = ("resource", "scope", "beside")
 """Fields that all spans of a library share, and the fields beside the spans in a document."""
+_CONTENT = re.compile(
+    r"(^|[._])(inputs?|outputs?|prompts?|completions?|messages?|contents?|events|(request|response)_data|text)(\.value)?$"
+)
+"""Names of attributes with what was said."""
 CUT_OFF_HINT = "cut off? raise OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT"
 """A likely cause of JSON that cannot be parsed."""
 UNKNOWN_START = datetime.min.replace(tzinfo=UTC)
@@ -189,6 +194,19 @@ def time_range(spans: Sequence[Span]) -> dict[str, datetime | None]:
         "started_at": min((span.started_at for span in spans if span.started_at), default=None),
         "ended_at": max((span.ended_at for span in spans if span.ended_at), default=None),
     }
+
+
+def unread_contents(spans: Iterable[Span]) -> str | None:
+    """Return a description of the attributes that may hold messages although none could be read, if there are any."""
+    names = {
+        f"{name!r}": None
+        for span in spans
+        for holder in (span.attributes, *(event.attributes for event in span.events))
+        for name in holder
+        if _CONTENT.search(name) and isinstance(held := holder.peek(name), str | list | dict) and held
+    }
+    shown = ", ".join([*names][:5])
+    return f"spans: no messages that can be read, although these attributes may hold some: {shown}" if names else None
 
 
 def _put_back(spans: list[JsonObject]) -> None:

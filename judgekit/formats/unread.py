@@ -339,6 +339,8 @@ def _is_call(node: JsonObject, fields: _KnownFields, *, of_message: bool) -> boo
             if isinstance(kind, str) and kind in _CALL_KINDS:
                 return True
             break
+    if isinstance(node.get("toolCallId"), str) and isinstance(node.get("toolName"), str):
+        return _holds(node, fields.arguments, dict | str)
     return (of_message or isinstance(node.get("tool"), str)) and _holds(node, fields.arguments, dict | str)
 
 

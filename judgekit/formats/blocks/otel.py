@@ -9,13 +9,14 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import JsonValue
 
-from judgekit.formats.blocks import openai_chat
+from judgekit.formats.blocks import bedrock, openai_chat
 from judgekit.formats.blocks.common import read_call, read_parts
 from judgekit.formats.blocks.reply import ReplyItem, read_user_turn, split_reply, to_content
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.row_facts import to_text
-from judgekit.formats.values import as_list, head, lookup, objects_in
+from judgekit.formats.values import as_list, as_object, head, lookup, objects_in, parse_if_json, str_or_none
 from judgekit.traces.message import (
+    AIMessage,
     JsonObject,
     MediaPart,
     Message,
@@ -32,6 +33,12 @@ _CALLS = ("tool_call", "server_tool_call")
 _RESPONSES = ("tool_call_response", "server_tool_call_response")
 _SOURCES = {"blob": "content", "binary": "content", "uri": "uri", "file": "file_id"}
 """Kinds of media parts, and the fields that hold the media."""
+_ROLES = {"human": "user", "ai": "assistant", "model": "assistant"}
+_EVENTS = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
+CHOICE = "gen_ai.choice"
+EVENTS = (*_EVENTS, CHOICE)
+"""The names of events that hold a message."""
+_CONTENT = "gen_ai.event.content"
 
 _USAGES = ("gen_ai.usage.", "gen_ai.aggregated_usage.", "ai.usage.")
 """Prefixes of token counts, including those of the AI SDK, and of Pydantic AI for a whole run."""
@@ -51,6 +58,82 @@ def is_otel(messages: JsonValue) -> bool:
         for message in objects_in(head(messages))
         if "parts" in message
     )
+
+
+def are_events(messages: JsonValue) -> bool:
+    """Return whether a list holds messages of events with the events' fields, as tracers keep them in one value."""
+    return bool(head(messages)) and all(map(_is_event, head(messages)))
+
+
+def _is_event(record: JsonValue) -> bool:
+    event = as_object(record)
+    return event.get("event.name") in EVENTS or _CONTENT in event
+
+
+def holds_bedrock(content: JsonValue) -> bool:
+    """Return whether a content has Bedrock's blocks, which some frameworks write whatever the provider."""
+    return bedrock.is_bedrock([{"role": "user", "content": _unpacked(content)}])
+
+
+def read_event(holder: FieldTracker, name: str | None = None) -> list[Message]:
+    """Read the message of an event.
+
+    Args:
+        holder: The body or the attributes of the event.
+        name: The name of the event, if the holder does not have it.
+    """
+    if name is None:
+        name = str_or_none(holder.peek("event.name"))
+        holder.take_if("event.name", *EVENTS)
+    holder.unpack(_CONTENT)
+    content = holder.maybe_object(_CONTENT)
+    holder = holder if content is None else content
+    name = name or (CHOICE if "message" in holder else f"gen_ai.{holder.peek('role')}.message")
+    role = _EVENTS.get(name, "assistant")
+    fields: JsonObject = {field: holder.take(field) for field in ("content", "tool_calls", "name", "message")}
+    fields["finish_reason"] = holder.text("finish_reason")
+    holder.take_if("role", role)
+    message = _unpacked(fields.pop("message"))
+    if isinstance(message, list):
+        message = {"content": message}
+    if isinstance(message, dict):
+        fields |= {field: held for field, held in message.items() if held is not None}
+    elif message is not None:
+        fields["content"] = message
+    if role == "tool":
+        fields["tool_call_id"] = holder.take("id")
+    role = role if fields.get("role") is None else str(fields["role"]).lower()
+    parts = _unpacked(fields["content"])
+    if role != "system" and holds_bedrock(parts):
+        reason = fields["finish_reason"]
+        whole = {"finish_reason": fields.pop("finish_reason")} if isinstance(reason, str) else None
+        block = {**fields, "role": "assistant" if role == "assistant" else "user", "content": parts}
+        return bedrock.read_message(FieldTracker(block, holder.path, holder.warnings), whole=whole)
+    if isinstance(parts, list) and all(isinstance(part, dict) for part in parts):
+        if all(isinstance(lookup(part, "text"), str) for part in parts):
+            fields["content"] = [{"type": "text", **part} for part in objects_in(parts)]
+    elif role == "tool" and parts is not None:
+        fields["content"] = to_text(fields["content"])
+    return [read_chat(FieldTracker({**fields, "role": role}, holder.path, holder.warnings), role)]
+
+
+def read_chat(message: FieldTracker, role: str) -> Message:
+    """Read a message of OpenAI's kind as tracers write it: lists as JSON, with the finish reason beside it."""
+    message.unpack("tool_calls")
+    if isinstance(content := message.peek("content"), str) and content.startswith("[{"):
+        message.unpack("content")
+        parts = as_list(message.peek("content"))
+        if not parts or not all("type" in as_object(part) for part in parts):
+            message = message.extended(content=content)
+    reason = message.text("finish_reason")
+    given = message.peek("role")
+    parsed = openai_chat.read_message(message.extended(role=_ROLES.get(str(given), given or role)))
+    ended = reason and isinstance(parsed, AIMessage)
+    return parsed.model_copy(update={"finish_reason": reason}) if ended else parsed
+
+
+def _unpacked(recorded: JsonValue) -> JsonValue:
+    return parse_if_json(recorded) if isinstance(recorded, str) and recorded.startswith(("[{", "{")) else recorded
 
 
 def read_message(turn: FieldTracker) -> list[Message]:

@@ -10,7 +10,7 @@ from judgekit.formats.merging.tools import add_tool_results
 from judgekit.formats.merging.variants import Variants
 from judgekit.formats.moved_messages import READ_TOGETHER_HINT
 from judgekit.formats.spans import Span, time_range
-from judgekit.traces.message import HumanMessage, SystemMessage
+from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage
 from judgekit.traces.recording import TraceWarning
 from judgekit.traces.trace import Trace
 
@@ -40,7 +40,9 @@ def merge_steps(steps: Sequence[SpanStep]) -> dict[str, object]:
     for step in steps:
         if step.kind == "agent":
             if (level := levels.level(step)) not in spoken:
-                exchanges = [message for tool in silent.pop((level, step.span), ()) for message in tool.as_messages()]
+                alone = silent.pop((level, step.span), ())
+                told = any(isinstance(said, AIMessage) and said.tool_calls for said in step.output_messages)
+                exchanges = () if told else [message for tool in alone for message in tool.as_messages()]
                 threads.add(step, [*exchanges, *step.output_messages])
             elif not threads.continue_thread(step, step.output_messages):
                 variants.keep_repetitions([*step.input_messages, *step.output_messages])

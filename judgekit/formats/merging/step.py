@@ -19,6 +19,7 @@ class SpanStep:
         input_messages: The input messages of a model or agent, usually with the whole history.
         output_messages: The messages that came back.
         call: The call of a tool span.
+        has_arguments: Whether a tool span records the arguments of the call, even if there are none.
         result: The result of the call, if the span has it.
         call_id: The id of the call of a tool span that has neither arguments nor a result.
     """
@@ -29,6 +30,7 @@ class SpanStep:
     input_messages: Sequence[Message] = ()
     output_messages: Sequence[Message] = ()
     call: ToolCall | None = None
+    has_arguments: bool = True
     result: ToolMessage | None = None
     call_id: str | None = None
 
@@ -40,7 +42,7 @@ class SpanStep:
         result = self.result or ToolMessage(error or "")
         fields: dict[str, object] = {
             "tool_call_id": call.id,
-            "name": result.name or call.name,
+            "name": call.name,
             "timestamp": result.timestamp or self.span.ended_at,
             "is_error": True if error is not None else result.is_error,
         }

@@ -3,7 +3,8 @@
 The input of a model call decides which thread of its level it belongs to:
 
     holds everything said in a thread                       continues it
-    holds the last answer of its agent's latest thread      continues after that answer
+    holds the last answer of its agent's latest thread,     continues after that answer
+    or of the latest of all if the agent is a new one
     repeats its run's last input without the answer,        continues after the answer, if that called tools or tools
     and began after that call had ended                     ran since then (tracers that record no history)
     shares nothing with it, and began after it had ended    is appended (models with memory, and sessions)
@@ -96,12 +97,15 @@ class Threads:
             return
         level, systems, rest = self._levels.level(step), *split_instructions(step.input_messages)
         thread = self._latest.get((level, self._levels.name(step), _joined(systems)))
-        if thread is not None:
-            places = range(len(rest) - 1, -1, -1) if thread.last else ()
-            last = next((index for index in places if repeats_last(utterances([rest[index]]), thread.last)), None)
+        before = thread or self._newest.get(level)
+        if before is not None:
+            places = range(len(rest) - 1, -1, -1) if before.last else ()
+            last = next((index for index in places if repeats_last(utterances([rest[index]]), before.last)), None)
             if last is not None:
-                self._variants.keep_repetitions([*systems, *rest[: last + 1]])
-                self._append(thread, step, (), rest[last + 1 :], answered)
+                new = [message for message in systems if thread is None and message.text not in before.instructions]
+                repeated = [message for message in systems if message not in new]
+                self._variants.keep_repetitions([*repeated, *rest[: last + 1]])
+                self._append(before, step, new, rest[last + 1 :], answered)
                 return
         if self._continue_unanswered(step, systems, rest, answered):
             return

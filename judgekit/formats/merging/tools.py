@@ -4,10 +4,11 @@ import json
 from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from itertools import chain
 
 from judgekit.formats.merging.comparison import name_and_arguments
 from judgekit.formats.merging.levels import Level, Levels
+from judgekit.formats.merging.renamed_calls import CallPlace, match_renamed
 from judgekit.formats.merging.step import SpanStep
 from judgekit.formats.merging.threads import Thread
 from judgekit.formats.merging.variants import Variants
@@ -21,23 +22,13 @@ def distinct_tools(tools: Iterable[ToolDefinition]) -> dict[str, ToolDefinition]
     return {json.dumps(tool.model_dump(mode="json"), sort_keys=True): tool for tool in tools}
 
 
-@dataclass(eq=False)
-class _Place:
-    """The position of a call; ``answer`` is the position of its result."""
-
-    thread: Thread
-    message: int
-    answer: int | None
-    call: ToolCall
-
-
 def add_tool_results(
     threads: Sequence[Thread], tools: Sequence[SpanStep], levels: Levels, variants: Variants
 ) -> dict[SpanStep, str]:
     """Add results and errors from tool spans to their calls, and calls that no message makes.
 
     A span matches a call by id, else by name and arguments, else by name alone, since tracers may write arguments
-    differently.
+    differently; else by arguments alone within a turn, see `match_renamed`.
 
     Returns:
         The ids of the calls, if known.
@@ -65,18 +56,18 @@ def add_tool_results(
     return {step: target.call.id for step, target in targets.items() if target.call.id is not None}
 
 
-def _matched(threads: Sequence[Thread], tools: Sequence[SpanStep], levels: Levels) -> dict[SpanStep, _Place]:
-    queues: dict[tuple[Level, str, str], deque[_Place]] = defaultdict(deque)
+def _matched(threads: Sequence[Thread], tools: Sequence[SpanStep], levels: Levels) -> dict[SpanStep, CallPlace]:
+    queues: dict[tuple[Level, str, str], deque[CallPlace]] = defaultdict(deque)
     for thread in threads:
         paired = pair_results(thread.messages).calls.items()
         answers = {(caller.message, caller.position): index for index, caller in paired}
         for index, message in enumerate(thread.messages):
             for position, call in enumerate(message.tool_calls if isinstance(message, AIMessage) else ()):
-                target = _Place(thread, index, answers.get((index, position)), call)
+                target = CallPlace(thread, index, answers.get((index, position)), call)
                 for name in (*_names(call), (call.name, "")):
                     queues[thread.level, *name].append(target)
-    taken: set[_Place] = set()
-    targets: dict[SpanStep, _Place] = {}
+    taken: set[CallPlace] = set()
+    targets: dict[SpanStep, CallPlace] = {}
     for alone in (False, True):
         for step in tools:
             if step.call is not None and step not in targets:
@@ -86,7 +77,8 @@ def _matched(threads: Sequence[Thread], tools: Sequence[SpanStep], levels: Level
                 if free is not None:
                     taken.add(free)
                     targets[step] = free
-    return targets
+    rest = [step for step in tools if step.call is not None and step not in targets]
+    return targets | match_renamed(rest, dict.fromkeys(chain(*queues.values())), taken, levels)
 
 
 def _insert(threads: Sequence[Thread], tools: Sequence[SpanStep], levels: Levels, variants: Variants) -> None:
@@ -102,7 +94,11 @@ def _insert(threads: Sequence[Thread], tools: Sequence[SpanStep], levels: Levels
     for step in tools:
         times, started = answers[levels.level(step)], step.span.started_at
         if started is None or not times:
-            variants.keep_tool_span(step)
+            own = [number for number, thread in enumerate(threads) if thread.level is levels.level(step)]
+            if own:
+                inserted[own[-1], len(threads[own[-1]].messages) - 1, True].append(step)
+            else:
+                variants.keep_tool_span(step)
             continue
         before = bisect_right(times, (started.timestamp(), len(threads), 0))
         inserted[*times[max(before, 1) - 1][1:], before > 0].append(step)
@@ -126,7 +122,7 @@ def _names(call: ToolCall) -> list[tuple[str, str]]:
     return ([("", call.id)] if call.id is not None else []) + [name_and_arguments(call)]
 
 
-def _next(queue: deque[_Place], taken: set[_Place]) -> _Place | None:
+def _next(queue: deque[CallPlace], taken: set[CallPlace]) -> CallPlace | None:
     while queue:
         if (target := queue.popleft()) not in taken:
             return target

@@ -8,6 +8,7 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError, short_repr
 from judgekit.formats.blocks.reply import OTHER_CHOICES
 from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.handoffs import HIDDEN_WORK, hidden_work_warnings
 from judgekit.formats.merging.comparison import call_ids, utterances
 from judgekit.formats.row_facts import FACT_COLUMNS, VERBATIM_COLUMNS, extra_fields, make_sample, read_row_facts
 from judgekit.formats.unread import (
@@ -44,7 +45,7 @@ _EVENTS = (("openai-responses", "response."), ("anthropic", "message_"), ("anthr
 
 _NO_CALL = "a tool result that answers no earlier call"
 _NO_QUESTION = 'no user message; if only responses were logged, add their requests: {"request": ..., "response": ...}'
-WHOLE_CONVERSATION_WARNINGS = (_NO_CALL, _NO_QUESTION)
+WHOLE_CONVERSATION_WARNINGS = (_NO_CALL, _NO_QUESTION, HIDDEN_WORK)
 """Warnings about a whole conversation, which make no sense for a part of it."""
 
 
@@ -231,6 +232,7 @@ def build_sample(
     warnings = (
         *row.warnings,
         *unpaired_warnings(messages),
+        *(() if fields.get("children") else hidden_work_warnings(messages)),
         *_unread(messages, extra, fields, {**row_facts, **known}, row, textless),
     )
     if extra and not is_encodable(extra):

@@ -22,13 +22,8 @@ from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import label_source
 from judgekit.formats.merging import SpanStep, merge_steps
 from judgekit.formats.readers.base import as_records, build_sample, first_record
-from judgekit.formats.readers.payloads import (
-    exchange_messages,
-    parse_structured_json,
-    read_function_steps,
-    take_payload,
-    variables_in,
-)
+from judgekit.formats.readers.payloads import exchange_messages, parse_structured_json, take_payload, variables_in
+from judgekit.formats.readers.span_steps import read_function_steps
 from judgekit.formats.row_facts import FACT_COLUMNS, read_expected, single_text, to_text
 from judgekit.formats.spans import Span, find_roots, read_spans
 from judgekit.formats.values import as_list, as_object, is_number, lookup, str_or_none, without

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.common import MEDIA, MediaKind, content_items, read_call, read_counts, read_parts
-from judgekit.formats.blocks.openai_chat import read_message, read_usage
+from judgekit.formats.blocks.openai_chat import read_message, read_tools, read_usage
 from judgekit.formats.blocks.reply import (
     ReplyItem,
     is_blank,
@@ -90,7 +90,8 @@ class LangChainReader:
         if not messages:
             raise TraceError("messages: expected LangChain messages, found none")
         times = {"started_at": row.time("start_time"), "ended_at": row.time("end_time")}
-        return build_sample(row, index, {"messages": messages, **times})
+        tools = read_tools(row.optional_objects("tools"))
+        return build_sample(row, index, {"messages": messages, "tools": tools, **times})
 
 
 def _row(record: JsonValue) -> JsonObject:

@@ -29,6 +29,7 @@ from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import Sample
 
 _TYPES = {"GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "GUARDRAIL", "EMBEDDING"}
+_KINDS = {"GENERATION": "LLM", "SPAN": "FUNCTION"}
 _SPAN = {
     "id": "span_id",
     **dict.fromkeys(("traceId", "trace_id"), "trace_id"),
@@ -237,7 +238,7 @@ def _error(observation: JsonObject) -> JsonValue:
 
 def _kind(span: Span) -> str | None:
     kind = span.attributes.peek("type")
-    return "LLM" if kind == "GENERATION" else str_or_none(kind)
+    return _KINDS.get(kind, kind) if isinstance(kind, str) else None
 
 
 def _model_step(span: Span, tools: list[ToolDefinition]) -> SpanStep:

@@ -17,7 +17,8 @@ from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import label_source
 from judgekit.formats.merging import SpanStep, merge_steps
 from judgekit.formats.readers.base import as_records, build_sample
-from judgekit.formats.readers.payloads import exchange_messages, parse_structured_json, read_steps, take_payload
+from judgekit.formats.readers.payloads import exchange_messages, parse_structured_json, take_payload
+from judgekit.formats.readers.span_steps import read_steps
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.span_exports import detect_convention
 from judgekit.formats.spans import Span, group_conversations, read_spans

@@ -19,15 +19,18 @@ from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import label_source
 from judgekit.formats.merging import SpanStep, join_calls, merge_steps
 from judgekit.formats.readers.base import build_sample
-from judgekit.formats.readers.payloads import (
-    Payload,
-    exchange_messages,
-    parse_structured_json,
-    read_steps,
-    take_payload,
-)
+from judgekit.formats.readers.payloads import Payload, exchange_messages, parse_structured_json, take_payload
+from judgekit.formats.readers.span_steps import read_steps
 from judgekit.formats.span_exports import detect_convention
-from judgekit.formats.spans import CUT_OFF_HINT, Span, group_conversations, read_spans, take_nested, time_range
+from judgekit.formats.spans import (
+    CUT_OFF_HINT,
+    Span,
+    group_conversations,
+    read_spans,
+    take_nested,
+    time_range,
+    unread_contents,
+)
 from judgekit.formats.values import as_object, lookup, objects_in
 from judgekit.traces.message import (
     AIMessage,
@@ -96,6 +99,8 @@ class OpenInferenceReader:
         fields = merge_steps(steps)
         messages = cast("Sequence[Message]", fields["messages"])
         masked = sum(message.text == _MASK for message in messages)
+        if not messages and (unread := unread_contents(spans)):
+            raise TraceError(unread)
         if masked == len(messages):
             raise TraceError(f"spans: {'hidden' if masked else 'no'} messages in these spans; {_HIDDEN}")
         if masked:

@@ -20,10 +20,12 @@ from judgekit.formats.merging import SpanStep, distinct_tools, join_calls, merge
 from judgekit.formats.moved_messages import READ_TOGETHER_HINT
 from judgekit.formats.readers.base import build_sample
 from judgekit.formats.readers.otel_dialects import add_answer_attributes, read_exchanges
+from judgekit.formats.readers.otel_messages import OTelMessagesReader
+from judgekit.formats.readers.span_names import agent_name
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.span_exports import detect_convention
-from judgekit.formats.spans import Span, group_conversations, read_spans, time_range
-from judgekit.formats.values import lookup, messages_field, objects_in
+from judgekit.formats.spans import Span, group_conversations, read_spans, time_range, unread_contents
+from judgekit.formats.values import lookup, objects_in
 from judgekit.traces.message import ToolCall, ToolMessage, Usage, parse_arguments
 from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import Sample
@@ -40,6 +42,8 @@ _SWITCHES = (
     " the AI SDK"
 )
 
+_MESSAGES = OTelMessagesReader()
+
 
 class OTelReader:
     """A reader of spans and log records of conversations: one per conversation id, or else one per trace."""
@@ -50,13 +54,13 @@ class OTelReader:
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize attributes by these conventions' names, and messages by their parts."""
-        return detect_convention(value) == "otel" or otel.is_otel(messages_field(value))
+        return detect_convention(value) == "otel" or _MESSAGES.recognizes(value)
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return the spans of each conversation."""
-        if otel.is_otel(messages_field(document)):
+        if _MESSAGES.recognizes(document):
             return [document]
-        if isinstance(document, list) and document and all(otel.is_otel(messages_field(row)) for row in document):
+        if isinstance(document, list) and document and all(map(_MESSAGES.recognizes, document)):
             return document
         spans = group_conversations(document)
         conversations = join_calls(spans, lambda spans: [step for span in spans for step in _steps(span, {})])
@@ -68,10 +72,8 @@ class OTelReader:
         Raises:
             TraceError: It has no content, which tracers only capture if configured to; or a message cannot be read.
         """
-        if otel.is_otel(messages_field(record)):
-            row = FieldTracker.of({"messages": record} if isinstance(record, list) else record)
-            messages = [message for turn in row.objects("messages") for message in otel.read_message(turn)]
-            return build_sample(row, index, {"messages": messages})
+        if _MESSAGES.recognizes(record):
+            return _MESSAGES.sample(record, index)
         row = FieldTracker.of(record)
         spans = read_spans(row)
         tools: dict[str, ToolDefinition] = {}
@@ -80,6 +82,8 @@ class OTelReader:
             step.input_messages or step.output_messages or step.result or (step.call and step.call.args)
             for step in steps
         ):
+            if unread := unread_contents(spans):
+                raise TraceError(unread)
             raise TraceError(
                 f"spans: no messages, because content capture was off: turn it on ({_SWITCHES}) and record again;"
                 f" if messages were moved to log records, {READ_TOGETHER_HINT}"
@@ -104,7 +108,7 @@ def _steps(span: Span, tools: dict[str, ToolDefinition]) -> list[SpanStep]:
         return [_tool(span)]
     kind: Literal["agent", "model"] = "agent" if operation in _AGENTS else "model"
     names = ("gen_ai.agent.name", "agent_name", *(("traceloop.entity.name",) if kind == "agent" else ()))
-    agent = _first_text(attributes, *names)
+    agent = _first_text(attributes, *names) or agent_name(span, is_agent=kind == "agent")
     exchanges = sorted(read_exchanges(span), key=lambda call: -len(call.input_messages) - len(call.output_messages))
     tools.update(distinct_tools(tool for exchange in exchanges for tool in exchange.tools))
     if kind == "model":
@@ -144,7 +148,8 @@ def _tool(span: Span) -> SpanStep:
     if response is not None:
         message = gemini.read_function_response(FieldTracker({"response": response.leftover()}))
     pairing = {"tool_call_id": identity, "name": name}
-    return SpanStep(span, "tool", call=call, result=message and message.model_copy(update=pairing))
+    result_message = message and message.model_copy(update=pairing)
+    return SpanStep(span, "tool", call=call, has_arguments=arguments is not None, result=result_message)
 
 
 def _usage(steps: Sequence[SpanStep]) -> Usage | None:

@@ -10,22 +10,29 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from judgekit.errors import TraceError
-from judgekit.formats.blocks import bedrock, gemini, openai_chat, otel
+from judgekit.formats.blocks import openai_chat, otel
 from judgekit.formats.blocks.common import list_or_single
-from judgekit.formats.blocks.reply import first_choice, with_fields
+from judgekit.formats.blocks.reply import first_choice
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.formats.readers.vercel import VercelReader
-from judgekit.formats.row_facts import to_text
+from judgekit.formats.readers.payloads import Payload, exchange_messages, take_payload
 from judgekit.formats.spans import CUT_OFF_HINT, Event, Span, take_nested
-from judgekit.formats.values import as_list, as_object, lookup, objects_in, parse_if_json
-from judgekit.traces.message import AIMessage, JsonObject, Message
+from judgekit.traces.message import AIMessage, HumanMessage, Message
 from judgekit.traces.recording import ToolDefinition
 
-_ROLES = {"human": "user", "ai": "assistant", "model": "assistant"}
 _DETAILS = "gen_ai.client.inference.operation.details"
 _CONTENTS = ("gen_ai.content.prompt", "gen_ai.content.completion")
-_EVENTS = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
+_ADK = ("gcp.vertex.agent.llm_request", "gcp.vertex.agent.llm_response")
+_PAYLOADS = (
+    ("request_data", "response_data"),  # of Logfire
+    ("input.value", "output.value"),
+    ("langfuse.observation.input", "langfuse.observation.output"),
+    ("input", "output"),
+)
+"""Attributes with a whole request and response, in the format of any provider or framework."""
+_SDK_PROMPTS = ("ai.prompt.messages", "ai.prompt")
+_SDK_TEXTS = ("ai.response.text", "ai.response.object")
+_SDK_CALLS = ("ai.response.toolCalls",)
+_MODELS = frozenset(("gen_ai.request.model", "gen_ai.response.model", "gen_ai.operation.name"))
 
 
 class ModelExchange(NamedTuple):
@@ -44,8 +51,10 @@ def read_exchanges(span: Span) -> list[ModelExchange]:
         exchanges.append(ModelExchange(_messages(holder, "pydantic_ai.all_messages", "user")))  # in the agent's span
     exchanges += [_events(span.events), _recorded_events(span.attributes), _indexed(span.attributes)]
     contents = (event.attributes for event in span.events if event.name in _CONTENTS)
-    exchanges += [_prompt(holder) for holder in (span.attributes, *contents)]
-    exchanges += [_adk(span.attributes), _ai_sdk(span.attributes)]
+    exchanges += [_payloads(holder, "gen_ai.prompt", "gen_ai.completion") for holder in (span.attributes, *contents)]
+    exchanges += [_payloads(span.attributes, *_ADK), _ai_sdk(span.attributes)]
+    if not any(map(_holds, exchanges)) and not _MODELS.isdisjoint(span.attributes):
+        exchanges = [_payloads(span.attributes, *names) for names in _PAYLOADS]
     return [exchange for exchange in exchanges if _holds(exchange)]
 
 
@@ -116,24 +125,11 @@ def _messages(attributes: FieldTracker, name: str, role: str) -> list[Message]:
     return [message for turn in turns for message in otel.read_message(turn)]
 
 
-def _prompt(attributes: FieldTracker) -> ModelExchange:
-    """Read prompts and completions, as JSON or text. A completion may be an object with a text."""
-    replies: list[Message] = []
-    for completion in _records(attributes, "gen_ai.completion", "text"):
-        if "parts" in completion or "content" in completion or "tool_calls" in completion:
-            replies += otel.read_message(completion.extended(role="assistant"))
-        else:
-            text, reason = completion.take("text"), completion.text("finish_reason")
-            content = "" if text is None else to_text(text)
-            replies.append(AIMessage(content, finish_reason=reason, extra=completion.leftover()))
-    return ModelExchange(_messages(attributes, "gen_ai.prompt", "user"), replies)
-
-
 def _indexed(attributes: FieldTracker) -> ModelExchange:
     if not any(name.startswith(("gen_ai.prompt.", "gen_ai.completion.")) for name in attributes):
         return ModelExchange()
-    prompts = [_chat(message, "user") for message in _below(attributes, "gen_ai.prompt")]
-    replies = [_chat(message, "assistant") for message in _below(attributes, "gen_ai.completion")]
+    prompts = [otel.read_chat(message, "user") for message in _below(attributes, "gen_ai.prompt")]
+    replies = [otel.read_chat(message, "assistant") for message in _below(attributes, "gen_ai.completion")]
     several = all(isinstance(reply, AIMessage) and reply.finish_reason for reply in replies)
     replies = first_choice(replies, attributes, "gen_ai.completion", several=several)
     return ModelExchange(prompts, replies, openai_chat.read_tools(_below(attributes, "llm.request.functions")))
@@ -144,35 +140,20 @@ def _below(attributes: FieldTracker, prefix: str) -> list[FieldTracker]:
     return FieldTracker({prefix: value}, attributes.path, attributes.warnings).objects(prefix)
 
 
-def _chat(message: FieldTracker, role: str) -> Message:
-    """Read a message of OpenAI's kind as tracers write it: lists as JSON, with the finish reason beside it."""
-    message.unpack("tool_calls")
-    if isinstance(content := message.peek("content"), str) and content.startswith("[{"):
-        message.unpack("content")
-        parts = as_list(message.peek("content"))
-        if not parts or not all("type" in as_object(part) for part in parts):
-            message = message.extended(content=content)
-    reason = message.text("finish_reason")
-    given = message.peek("role")
-    parsed = openai_chat.read_message(message.extended(role=_ROLES.get(str(given), given or role)))
-    ended = reason and isinstance(parsed, AIMessage)
-    return parsed.model_copy(update={"finish_reason": reason}) if ended else parsed
-
-
 def _events(events: Iterable[Event]) -> ModelExchange:
     """Read events for messages and choices. The message is in an event's body or attributes."""
     prompts: list[Message] = []
     replies: list[Message] = []
     chosen: list[tuple[JsonValue, Event]] = []
     for event in events:
-        if event.name in _EVENTS or event.name == "gen_ai.choice":
+        if event.name in otel.EVENTS:
             event.fields.unpack("body")
             event.attributes.unpack("gen_ai.event.content")
             body = event.fields.maybe_object("body") or event.attributes.maybe_object("gen_ai.event.content")
             holder = body or event.attributes
-            if event.name == "gen_ai.choice":
+            if event.name == otel.CHOICE:
                 chosen.append((holder.peek("index"), event))
-            (replies if event.name == "gen_ai.choice" else prompts).extend(_event(event.name, holder))
+            (replies if event.name == otel.CHOICE else prompts).extend(otel.read_event(holder, event.name))
     if not chosen:
         return ModelExchange(prompts)
     several = len({repr(index) for index, _ in chosen if index is not None}) == len(replies)
@@ -188,44 +169,9 @@ def _recorded_events(attributes: FieldTracker) -> ModelExchange:
         value = attributes.peek(name)
         if isinstance(value, list) and all(isinstance(record, dict) and "event.name" in record for record in value):
             for holder in attributes.objects(name):
-                event = holder.peek("event.name")
-                if isinstance(event, str) and (event in _EVENTS or event == "gen_ai.choice"):
-                    holder.take("event.name")
-                    (replies if event == "gen_ai.choice" else prompts).extend(_event(event, holder))
+                if (event := holder.peek("event.name")) in otel.EVENTS:
+                    (replies if event == otel.CHOICE else prompts).extend(otel.read_event(holder))
     return ModelExchange(prompts, replies)
-
-
-def _event(name: str, holder: FieldTracker) -> list[Message]:
-    role = _EVENTS.get(name, "assistant")
-    fields: JsonObject = {field: holder.take(field) for field in ("content", "tool_calls", "name", "message")}
-    fields["finish_reason"] = holder.text("finish_reason")
-    holder.take_if("role", role)
-    message = _unpacked(fields.pop("message"))
-    if isinstance(message, list):
-        message = {"content": message}
-    if isinstance(message, dict):
-        fields |= message
-    elif message is not None:
-        fields["content"] = message
-    if role == "tool":
-        fields["tool_call_id"] = holder.take("id")
-    role = role if fields.get("role") is None else str(fields["role"])
-    content = _unpacked(fields["content"])
-    if role != "system" and bedrock.is_bedrock([{"role": "user", "content": content}]):
-        reason = fields["finish_reason"]
-        whole = {"finish_reason": fields.pop("finish_reason")} if isinstance(reason, str) else None
-        block = {**fields, "role": "assistant" if role == "assistant" else "user", "content": content}
-        return bedrock.read_message(FieldTracker(block, holder.path, holder.warnings), whole=whole)
-    if isinstance(content, list) and all(isinstance(part, dict) for part in content):
-        if all(isinstance(lookup(part, "text"), str) for part in content):
-            fields["content"] = [{"type": "text", **part} for part in objects_in(content)]
-    elif role == "tool" and content is not None:
-        fields["content"] = to_text(fields["content"])
-    return [_chat(FieldTracker({**fields, "role": role}, holder.path, holder.warnings), role)]
-
-
-def _unpacked(value: JsonValue) -> JsonValue:
-    return parse_if_json(value) if isinstance(value, str) and value.startswith(("[{", "{")) else value
 
 
 def _unpack(attributes: FieldTracker, *names: str, expected: str = "JSON") -> None:
@@ -235,47 +181,34 @@ def _unpack(attributes: FieldTracker, *names: str, expected: str = "JSON") -> No
             raise attributes.type_error(name, f"{expected} ({CUT_OFF_HINT})")
 
 
-def _adk(attributes: FieldTracker) -> ModelExchange:
-    """Read the Gemini requests and responses of Google's ADK. They are empty objects where capturing is off."""
-    request, response = "gcp.vertex.agent.llm_request", "gcp.vertex.agent.llm_response"
+def _payloads(attributes: FieldTracker, request: str, response: str) -> ModelExchange:
+    """Read a request and a response in the format of any provider or framework."""
     _unpack(attributes, request, response)
-    prompts: list[Message] = []
-    tools: list[ToolDefinition] = []
-    if attributes.peek(request) and (recorded := attributes.maybe_object(request)):
-        prompts, tools = gemini.read_request(recorded)
-    replies: list[Message] = []
-    if recorded := attributes.maybe_object(response):
-        if (content := recorded.object("content")) is not None:
-            replies = gemini.read_content(content, AIMessage)
-        usage = gemini.read_usage(recorded.object("usage_metadata", "usageMetadata"))
-        details = {"usage": usage, "finish_reason": recorded.text("finish_reason", "finishReason")}
-        replies = with_fields(replies, once=details) if replies else replies
-    return ModelExchange(prompts, replies, tools)
+    return _exchange(take_payload(attributes, request, HumanMessage), take_payload(attributes, response, AIMessage))
 
 
 def _ai_sdk(attributes: FieldTracker) -> ModelExchange:
-    """Read the messages that Vercel's AI SDK sends in its own form, and the answer's parts from single attributes."""
-    _unpack(attributes, "ai.prompt.messages", "ai.prompt", "ai.response.toolCalls")
-    prompts: list[JsonValue] = []
-    if (prompt := attributes.take("ai.prompt.messages", "ai.prompt")) is not None:
-        whole = prompt if isinstance(prompt, dict) else {"messages" if isinstance(prompt, list) else "prompt": prompt}
-        texts = {"system": whole.get("system"), "user": whole.get("prompt")}
-        prompts = [{"role": role, "content": text} for role, text in texts.items() if isinstance(text, str)]
-        for name in ("prompt", "messages"):
-            prompts += as_list(whole.get(name))
-    reasoning = attributes.take("ai.response.reasoning")
-    parts = (("reasoning", reasoning), ("text", attributes.take("ai.response.text", "ai.response.object")))
-    answer: list[JsonValue] = [{"type": kind, "text": to_text(text)} for kind, text in parts if text is not None]
-    answer += [{**call, "type": "tool-call"} for call in objects_in(attributes.take("ai.response.toolCalls"))]
-    where = f"{attributes.path}.ai"
-    reply: list[JsonValue] = [{"role": "assistant", "content": answer}] if answer else []
-    return ModelExchange(_sdk(prompts, where), _sdk(reply, where))
+    """Read the prompt and the answer of Vercel's AI SDK, whose parts are in single attributes."""
+    names = {
+        "prompt": _SDK_PROMPTS,
+        "reasoning": ("ai.response.reasoning",),
+        "text": _SDK_TEXTS,
+        "toolCalls": _SDK_CALLS,
+    }
+    _unpack(attributes, *_SDK_PROMPTS, *_SDK_CALLS)
+    given = {field: name for field, some in names.items() if (name := next((n for n in some if n in attributes), None))}
+    values = {field: attributes.peek(name) for field, name in given.items()}
+    prompt = values.pop("prompt", None)
+    answer: JsonValue = {**values, "finishReason": None} if values else None
+    holder = FieldTracker({"prompt": prompt, "response": answer}, f"{attributes.path}.ai", attributes.warnings)
+    request, response = take_payload(holder, "prompt", HumanMessage), take_payload(holder, "response", AIMessage)
+    for field, name in given.items():
+        if ("prompt" if field == "prompt" else "response") not in holder:
+            attributes.take(name)
+    return _exchange(request, response)
 
 
-def _sdk(messages: list[JsonValue], where: str) -> Sequence[Message]:
-    if not messages:
-        return ()
-    try:
-        return VercelReader().sample({"messages": messages}, 0).trace.messages
-    except TraceError as error:
-        raise TraceError(f"{where}: {error.problem}") from error
+def _exchange(request: Payload, response: Payload) -> ModelExchange:
+    tools: list[ToolDefinition] = []
+    prompts, replies = exchange_messages(request, response, tools)
+    return ModelExchange(prompts, replies, tools)

@@ -7,10 +7,11 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from judgekit.errors import TraceError
+from judgekit.errors import TraceError, short_repr
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.merging import SpanStep, merge_steps
-from judgekit.formats.readers.payloads import messages_in, parse_structured_json, read_steps
+from judgekit.formats.readers.payloads import messages_in, parse_structured_json
+from judgekit.formats.readers.span_steps import read_steps
 from judgekit.formats.row_facts import STRUCTURE_WARNING, single_text, to_text
 from judgekit.formats.spans import Span, read_spans, time_range
 from judgekit.formats.values import lookup, without
@@ -109,7 +110,9 @@ def read_tree(
         if root.error is not None:
             root.fields.warn(f"the outermost run failed: {root.error:.200}")
     if not messages:
-        raise TraceError(f"no run has an input or output that can be read; {missing}")
+        held = next((held for span in spans for name in values if (held := span.attributes.peek(name))), None)
+        hint = missing if held is None else f"found {short_repr(held)}"
+        raise TraceError(f"no run has an input or output that can be read; {hint}")
     return RunTree({**fields, **time_range(spans), "messages": messages, "tools": tools}, spans, root)
 
 

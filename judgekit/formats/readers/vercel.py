@@ -72,6 +72,8 @@ class VercelReader:
         """Read one conversation, named by the id of its chat."""
         row = FieldTracker.of({"messages": record} if isinstance(record, list) else record)
         messages = [message for turn in row.objects("messages") for message in _read(turn)]
+        if isinstance(row.peek("system"), str) and not any(isinstance(message, SystemMessage) for message in messages):
+            messages.insert(0, SystemMessage(row.text("system") or ""))
         if not messages:
             raise row.type_error("messages", "messages")
         tools = read_tools(row.optional_objects("tools"))

@@ -18,13 +18,8 @@ from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import label_source
 from judgekit.formats.merging import SpanStep, merge_steps
 from judgekit.formats.readers.base import as_records, build_sample, detect_response_apis, first_record
-from judgekit.formats.readers.payloads import (
-    exchange_messages,
-    read_function_steps,
-    take_payload,
-    variables_in,
-    warn_of_outcome,
-)
+from judgekit.formats.readers.payloads import exchange_messages, take_payload, variables_in, warn_of_outcome
+from judgekit.formats.readers.span_steps import read_function_steps
 from judgekit.formats.row_facts import FACT_COLUMNS
 from judgekit.formats.spans import Span, find_roots, read_spans
 from judgekit.formats.values import as_object, is_number, lookup, objects_in, str_or_none, without

@@ -1,0 +1,195 @@
+"""Spans of tracers as steps of a conversation: calls of models and tools, and runs of agents."""
+
+import ast
+import json
+import re
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from typing import cast
+
+from pydantic import JsonValue
+
+from judgekit.errors import short_repr
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.merging import SpanStep, distinct_tools
+from judgekit.formats.merging.comparison import utterances
+from judgekit.formats.readers.payloads import (
+    Payload,
+    exchange_messages,
+    parse_structured_json,
+    take_any_payload,
+    take_payload,
+)
+from judgekit.formats.readers.span_names import agent_name, call_id, tool_name
+from judgekit.formats.row_facts import to_text
+from judgekit.formats.spans import Span
+from judgekit.formats.values import lookup, str_or_none, without
+from judgekit.traces.message import AIMessage, Arguments, HumanMessage, Message, ToolCall, ToolMessage, parse_arguments
+from judgekit.traces.recording import ToolDefinition, TraceWarning
+
+_ASIDE = ("EVALUATOR", "GUARDRAIL", "RERANKER")
+"""Kinds of spans whose model calls are not part of the conversation."""
+_HANDOFF = "handoff to "
+
+
+def read_steps(
+    spans: Sequence[Span],
+    kind: Callable[[Span], str | None],
+    model: Callable[[Span, list[ToolDefinition]], SpanStep],
+    values: tuple[str, str],
+) -> tuple[list[SpanStep], list[ToolDefinition]]:
+    """Return the contribution of each span to the conversation, and the defined tools.
+
+    Without model calls that say anything, agent runs and the outermost spans provide the messages. What happens
+    within an evaluation is not part of the conversation.
+
+    Args:
+        spans: The spans, ordered by start time.
+        kind: Returns the kind of a span: ``LLM``, ``TOOL``, ``AGENT`` or another one. A ``FUNCTION`` is a tool if a
+            model called it by its name.
+        model: Reads a model call, and adds its tools to a list.
+        values: The attributes that hold input and output.
+    """
+    aside: set[int] = set()
+    for span in sorted(spans, key=lambda span: span.depth):
+        if kind(span) in _ASIDE or id(span.parent) in aside:
+            aside.add(id(span))
+    if judging := [span for span in spans if kind(span) == "LLM" and id(span) in aside]:
+        problem = "model calls by evaluators, guardrails or rerankers, not part of the conversation"
+        path = re.split(r"[.\[]", judging[0].fields.path)[0]
+        judging[0].fields.warnings.append(TraceWarning(f"{problem}, found {len(judging)}", path=path))
+    tools: list[ToolDefinition] = []
+    agents = {id(span): agent_name(span, is_agent=kind(span) == "AGENT") for span in spans}
+    models = {id(span): model(span, tools) for span in spans if kind(span) == "LLM" and id(span) not in aside}
+    called = {call.name for step in models.values() for call in _calls_of(step)}
+    is_silent = not any(step.kind == "model" for step in models.values())
+    steps: list[SpanStep] = []
+    for span in spans:
+        if id(span) in aside:
+            steps.append(SpanStep(span))
+        elif id(span) in models:
+            steps.append(models[id(span)])
+        elif kind(span) == "TOOL" or (kind(span) == "FUNCTION" and span.name in called):
+            steps.append(SpanStep(span) if _is_handoff_of(span, called) else _tool_step(span, called, values))
+        else:
+            name = str_or_none(span.attributes.peek("agent.name")) or agents[id(span)] or span.name or None
+            step = SpanStep(span, "agent" if kind(span) == "AGENT" else None, agent=name)
+            if is_silent and (step.kind or span.parent is None):
+                step.kind = "agent"
+                step.input_messages, step.output_messages = _agent_messages(span.attributes, values, tools)
+            steps.append(step)
+    for step in steps:
+        step.agent = step.agent or agents[id(step.span)]
+    return steps, list(distinct_tools(tools).values())
+
+
+def read_function_steps(
+    spans: Sequence[Span],
+    whole: Span,
+    kind: Callable[[Span], str | None],
+    model: Callable[[Span, list[ToolDefinition]], SpanStep],
+) -> tuple[list[SpanStep], list[ToolDefinition]]:
+    """Return steps as `read_steps` does, of tracers that record functions with their ``input`` and ``output``.
+
+    Without model calls, any input and output of the whole is question and answer.
+    """
+    steps, tools = read_steps(spans, kind, model, ("input", "output"))
+    unanswered = [step.span for step in steps if step.kind == "model" and not step.output_messages]
+    if unanswered:
+        error = next((f": {short_repr(span.error)}" for span in unanswered if span.error is not None), "")
+        problem = f"model calls without an answer, found {len(unanswered)}{error}"
+        unanswered[0].fields.warnings.append(TraceWarning(problem))
+    is_silent = not any(step.kind == "model" for step in steps)
+    for step in steps:
+        attributes = step.span.attributes
+        if is_silent and step.span is whole and kind(whole) in (None, "AGENT", "FUNCTION"):
+            step.kind = "agent"
+            if "input" in attributes:
+                step.input_messages = take_any_payload(attributes, "input", HumanMessage).messages
+            if "output" in attributes:
+                step.output_messages = take_any_payload(attributes, "output", AIMessage).messages
+        if step.kind == "agent" and kind(step.span) != "AGENT":
+            step.agent = None  # the name is that of a function
+    return steps, tools
+
+
+def _calls_of(step: SpanStep) -> list[ToolCall]:
+    """Return the calls that a model made in a step."""
+    return [call for message in step.output_messages if isinstance(message, AIMessage) for call in message.tool_calls]
+
+
+def _agent_messages(
+    attributes: FieldTracker, values: tuple[str, str], tools: list[ToolDefinition]
+) -> tuple[list[Message], list[Message]]:
+    """Return the input and output of an agent. An input that the output repeats, as states of graphs do, stays as is."""
+    name = values[0]
+    response = take_payload(attributes, values[1], AIMessage)
+    holder = FieldTracker({name: attributes.peek(name)}, attributes.path, attributes.warnings)
+    request = take_payload(holder, name, HumanMessage)
+    end = _repeated_from(request.messages, response.messages)
+    if end < len(request.messages):
+        request = Payload(request.messages[:end])
+    elif name not in holder:
+        attributes.take(name)
+    return exchange_messages(request, response, tools)
+
+
+def _repeated_from(inputs: Sequence[Message], outputs: Sequence[Message]) -> int:
+    """Return the position in an input from which on the output repeats it; the input's length if it does not."""
+    first = max(0, len(inputs) - len(outputs))
+    return next((at for at in range(first, len(inputs)) if all(map(_is_same, inputs[at:], outputs))), len(inputs))
+
+
+def _is_same(message: Message, repeat: Message) -> bool:
+    if message.id is not None and repeat.id is not None:
+        return message.id == repeat.id
+    return utterances([message]) == utterances([repeat])
+
+
+def _is_handoff_of(span: Span, called: Collection[str]) -> bool:
+    """Return whether a span is a handoff that a model called under another name.
+
+    OpenAI's Agents SDK traces a handoff in addition to that call, named ``transfer_to_billing_desk`` by default.
+    """
+    agent = _plain(span.name.removeprefix(_HANDOFF))
+    if not span.name.startswith(_HANDOFF) or not agent or "tool.name" in span.attributes:
+        return False
+    return any(name.startswith("transfer") or agent in name for name in map(_plain, called))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"\W+", "_", name.casefold())
+
+
+def _tool_step(span: Span, called: Collection[str], values: tuple[str, str]) -> SpanStep:
+    """Read a tool call. Its result may be a message, as LangChain's tools return it."""
+    name = span.attributes.text("tool.name") or tool_name(span, called)
+    identity = span.attributes.id("tool_call.id", "tool.id") or call_id(span)
+    arguments, result = map(span.attributes.take, values)
+    output = parse_structured_json(result)
+    if lookup(output, "type") == "tool" and isinstance(data := lookup(output, "data"), dict):
+        output = data  # LangChain's form of a message
+    fields: dict[str, object] = {"name": name, "tool_call_id": identity}
+    if isinstance(output, dict) and isinstance(dumped := output.get("kwargs"), dict) and "lc" in output:
+        output = {**dumped, "lc": cast("JsonValue", without(output, "kwargs"))}
+    if isinstance(output, dict) and isinstance(output.get("content"), str) and "tool_call_id" in output:
+        returned = FieldTracker(output)
+        identity = identity or returned.id("tool_call_id")
+        status = returned.peek("status")
+        if returned.take_if("status", "success", "error"):
+            fields["is_error"] = status == "error"
+        fields |= {"content": returned.text("content"), "tool_call_id": identity, "extra": returned.leftover()}
+    elif result is not None:
+        fields["content"] = to_text(result)
+    call = ToolCall(name, id=identity, **_arguments(arguments))
+    message = None if result is None else ToolMessage.model_validate(fields)
+    return SpanStep(span, "tool", call=call, has_arguments=arguments is not None, result=message)
+
+
+def _arguments(recorded: JsonValue) -> Arguments:
+    """Return the arguments of a call, which LangChain writes as Python does."""
+    given = parse_arguments(recorded)
+    if isinstance(recorded, str) and given.get("args_error") and recorded.startswith("{'"):
+        with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            given = parse_arguments(json.dumps(ast.literal_eval(recorded)))
+    return given
