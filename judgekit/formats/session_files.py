@@ -155,7 +155,7 @@ def _owners_by_name(paths: Sequence[Location], candidates: Iterable[Location]) -
 def _owners_by_parent(paths: Sequence[Location], candidates: Iterable[Location]) -> dict[Location, Location]:
     """Return the session of each sub-agent of Codex: the first of its ancestors that is among the files."""
     rollouts = [file for file in candidates if _ROLLOUT.fullmatch(file.name)]
-    threads = {file: thread for file in rollouts if (thread := parent_thread(_first_row(file))) is not None}
+    threads = {file: thread for file in rollouts if (thread := codex_thread(_first_row(file))) is not None}
     files = {thread.identity: file for file, thread in threads.items()}
     listed = set(paths)
     owners: dict[Location, Location] = {}
@@ -177,7 +177,7 @@ class CodexThread(NamedTuple):
     parent: str | None
 
 
-def parent_thread(row: JsonValue) -> CodexThread | None:
+def codex_thread(row: JsonValue) -> CodexThread | None:
     """Return the session that a header names, with its parent; ``None`` for any other row."""
     payload = lookup(row, "payload")
     identity = str_or_none(lookup(payload, "id"))

@@ -33,7 +33,7 @@ class SubAgents:
             of sub-agents whose conversations were not recorded.
         tools: The names of tools of which each call starts a sub-agent, unless it fails.
         files: The files that the sub-agents are from, by their names, for warnings.
-        parents: The sub-agents that started others, by the names of those, where their calls may be unknown.
+        parents: The parents that are known of sub-agents, by their names: other sub-agents, or ``None`` for the session.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class SubAgents:
         calls: Mapping[str, Sequence[str]],
         tools: Collection[str] = (),
         files: Mapping[str, str] | None = None,
-        parents: Mapping[str, str] | None = None,
+        parents: Mapping[str, str | None] | None = None,
     ) -> None:
         self._agents = agents
         self._parents = parents or {}
@@ -84,8 +84,10 @@ class SubAgents:
                 callers[caller.call.id].append(caller)
         for name in self._agents:
             named = (caller for identity in (name, *self._calls.get(name, ())) for caller in callers.get(identity, ()))
-            if callers_of := [caller for caller in named if caller.parent != name]:
-                self._callers[name] = callers_of[0]
+            callers_of = [caller for caller in named if caller.parent != name]
+            if callers_of:  # ids of calls may repeat
+                parent = self._parents.get(name, callers_of[0].parent)
+                self._callers[name] = next((caller for caller in callers_of if caller.parent == parent), callers_of[0])
 
     def _link_by_prompt(self) -> None:
         linked = {caller.call.id for caller in self._callers.values()}

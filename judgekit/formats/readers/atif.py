@@ -7,7 +7,7 @@
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import JsonValue
 
@@ -18,6 +18,7 @@ from judgekit.formats.blocks.reply import to_content, unknown_part
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import as_records, build_sample, first_record
 from judgekit.formats.row_facts import to_text
+from judgekit.formats.sub_agents import unread_sub_agents
 from judgekit.formats.values import as_list, lookup, objects_in, str_or_none
 from judgekit.traces.message import (
     AIMessage,
@@ -84,20 +85,29 @@ def _is_trajectory(value: JsonValue) -> bool:
 
 
 def _with_sub_agents(trajectories: Sequence[JsonValue]) -> list[JsonValue]:
-    """Return the trajectories. One that refers to no other is put into the one that refers to it."""
+    """Return the trajectories. One that others refer to is put into these: one only if it refers to others itself."""
     named = [(_name(trajectory), _referenced_names(trajectory), trajectory) for trajectory in trajectories]
     uses = Counter(name for name, _, _ in named)
-    wanted = {ref for name, refs, _ in named for ref in refs if ref != name}
-    leaves = {
-        name: trajectory
+    wanted = Counter(ref for name, refs, _ in named for ref in refs if ref != name)
+    inner = {
+        name: (refs, trajectory)
         for name, refs, trajectory in named
-        if name in wanted and uses[name] == 1 and not any(ref in uses for ref in refs)
+        if name is not None
+        and uses[name] == 1
+        and wanted[name]
+        and (wanted[name] == 1 or not any(ref in uses for ref in refs))
     }
-    return [
-        _with_children(trajectory, [leaves[ref] for ref in refs if ref in leaves])
-        for name, refs, trajectory in named
-        if name not in leaves
-    ]
+    placed: set[str] = set()
+    waiting = [ref for name, refs, _ in named if name not in inner for ref in refs]
+    while waiting:  # what only refers to itself, by others, stays apart
+        if (ref := waiting.pop()) in inner and ref not in placed:
+            placed.add(ref)
+            waiting += inner[ref][0]
+
+    def whole(refs: Iterable[str], trajectory: JsonValue) -> JsonValue:
+        return _with_children(trajectory, [whole(*inner[ref]) for ref in refs if ref in placed])
+
+    return [whole(refs, trajectory) for name, refs, trajectory in named if name not in placed]
 
 
 def _with_children(trajectory: JsonValue, children: list[JsonValue]) -> JsonValue:
@@ -113,10 +123,10 @@ def _name(value: JsonValue) -> str | None:
     return identity if isinstance(identity, str) else str_or_none(lookup(value, "session_id"))
 
 
-def _referenced_names(trajectory: JsonValue) -> set[str]:
+def _referenced_names(trajectory: JsonValue) -> list[str]:
     steps = as_list(lookup(trajectory, "steps"))
     results = [result for step in steps for result in objects_in(lookup(step, "observation", "results"))]
-    return {name for result in results for name in _refs(result.get("subagent_trajectory_ref"))}
+    return list(dict.fromkeys(name for result in results for name in _refs(result.get("subagent_trajectory_ref"))))
 
 
 def _refs(value: JsonValue) -> list[str]:
@@ -191,8 +201,8 @@ def _results(step: FieldTracker, calls: Sequence[ToolCall], children: dict[str, 
         fields: dict[str, object] = {"tool_call_id": (identity := result.id("source_call_id"))}
         refs = _refs(result.peek("subagent_trajectory_ref"))
         children.update((name, identity) for name in refs if name in children)
-        if not children.keys() >= set(refs):
-            result.warn("the trajectory of a sub-agent is in another file", "subagent_trajectory_ref")
+        if unread := [name for name in refs if name not in children]:
+            result.warnings.append(unread_sub_agents(unread))
         if identity is None and not calls:
             if "content" not in result:
                 continue  # it only refers to sub-agents, and stays in the step

@@ -104,7 +104,8 @@ class _Session:
         if not (messages := chats.pop(main, [])):
             raise TraceError("contains no messages")
         agents = {name: self._agent(name, chat) for name, chat in chats.items() if name is not None and chat}
-        sub_agents = SubAgents(messages, agents, calls, TOOLS, self._files)
+        parents = {row.agent: None if row.thread == main else row.thread for row in rows if row.agent and row.answered}
+        sub_agents = SubAgents(messages, agents, calls, TOOLS, self._files, parents)
         document.warnings += sub_agents.warnings()
         self.trace: dict[str, object] = {
             **_times(messages),

@@ -81,8 +81,12 @@ def inherited_rows(
         if name is None or name == main:
             continue
         parent = next((owners[call] for call in calls.get(name, ()) if owners.get(call, name) != name), main)
-        known = {trait for row in threads.get(parent, ()) for trait in row.traits}
-        copies = [position for position, row in enumerate(rows) if row.traits & known]
+        known = {mark for row in threads.get(parent, ()) for mark in row.copy_marks}
+        copies = [position for position, row in enumerate(rows) if row.copy_marks & known]
         if copies:
-            inherited[name] = list(rows[: copies[-1] + 1])
+            last = copies[-1] + 1
+            called = {identity for row in rows[:last] for identity in row.called}
+            while last < len(rows) and rows[last].answered and called.issuperset(rows[last].answered):
+                last += 1
+            inherited[name] = list(rows[:last])
     return inherited

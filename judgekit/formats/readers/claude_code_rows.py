@@ -89,10 +89,10 @@ class SessionRow:
         }
 
     @cached_property
-    def traits(self) -> set[tuple[str, str]]:
-        """The ids that no other row has, except a copy: of the row, of its reply, and of the calls that it answers."""
-        ids = (("uuid", self.uuid), ("reply", self.reply), *(("result", identity) for identity in self.answered))
-        return {(kind, identity) for kind, identity in ids if identity is not None}
+    def copy_marks(self) -> set[tuple[object, ...]]:
+        """The marks that only copies of the row share: its id, or that of its reply with the same blocks."""
+        marks: set[tuple[object, ...]] = set() if self.uuid is None else {("uuid", self.uuid)}
+        return marks if self.reply is None else marks | {(self.reply, frozenset(self.contents))}
 
     @cached_property
     def text(self) -> str:

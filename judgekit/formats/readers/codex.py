@@ -6,6 +6,10 @@
 {"timestamp": "...", "type": "event_msg", "payload": {"type": "token_count", "info": {...}}}
 """
 
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TypedDict, TypeGuard
+
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
@@ -14,9 +18,12 @@ from judgekit.formats.blocks.openai_chat import read_tools
 from judgekit.formats.blocks.openai_responses import ItemMessages, is_item
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import as_records, build_sample
+from judgekit.formats.readers.codex_agents import SubAgentLog, inherited_count, starting_calls, sub_agent_log
 from judgekit.formats.row_facts import to_text
+from judgekit.formats.session_files import SUB_AGENT_FILE
+from judgekit.formats.sub_agents import SubAgents, unread_file
 from judgekit.formats.values import first_object
-from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage, Usage
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, SystemMessage, Usage
 from judgekit.traces.recording import ToolDefinition, TraceWarning
 from judgekit.traces.sample import Sample
 
@@ -55,17 +62,56 @@ class CodexReader:
         return [as_records(document)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """Read one session."""
+        """Read one session, with those of its sub-agents."""
+        rows = [row for row in as_records(record) if not _is_sub_agent_file(row)]
         session = _Session()
-        for number, row in enumerate(as_records(record)):
-            where = f"[{number}]"
-            if not isinstance(row, dict):
-                session.warnings.append(TraceWarning("a row that is not an object, dropped", path=where))
-            elif row.get("type") not in _ROWS and is_item(row):
-                session.item(FieldTracker(row, where, session.warnings))
-            else:
-                session.row(FieldTracker(row, where, session.warnings))
-        return session.sample(index)
+        session.read(rows)
+        fields = session.fields()
+        logs = [sub_agent_log(row) for row in as_records(record) if _is_sub_agent_file(row)]
+        agents = {log.identity: part for log in logs if (part := _sub_agent(log, logs, rows, session.warnings))}
+        files = {log.identity: log.file for log in logs}
+        parents = {log.identity: log.parent if log.parent in files else None for log in logs}
+        calls = starting_calls([rows, *(log.rows for log in logs)], logs)
+        tree = SubAgents(fields["messages"], agents, calls, files=files, parents=parents)
+        session.warnings += tree.warnings()
+        left = FieldTracker({"rows": session.left} if session.left else {}, warnings=session.warnings)
+        return build_sample(left, index, {**fields, "children": tree.traces()}, identity=session.identity)
+
+
+def _is_sub_agent_file(row: JsonValue) -> TypeGuard[JsonObject]:
+    return isinstance(row, dict) and SUB_AGENT_FILE in row
+
+
+def _sub_agent(
+    log: SubAgentLog, logs: Sequence[SubAgentLog], rows: Sequence[JsonValue], warnings: list[TraceWarning]
+) -> Mapping[str, object] | None:
+    """Return the fields of the trace of a sub-agent; ``None`` if there are no messages."""
+    parent = next((other.rows for other in logs if other.identity == log.parent), rows)
+    inherited = inherited_count(log, parent)
+    if inherited:
+        warnings.append(TraceWarning(f"{inherited} rows that a sub-agent got from its parent, read once"))
+    part, problem, fields = _Session(), log.problem, None
+    try:
+        part.read([*log.rows[:1], *log.rows[inherited + 1 :]] if inherited else log.rows)
+        about = {"file": log.file, **({"rows": part.left} if part.left else {})}
+        metadata = {} if log.agent is None else {"agent": log.agent}
+        fields = {**part.fields(), "warnings": part.warnings, "extra": about, "metadata": metadata}
+    except TraceError as error:
+        problem = problem or error.problem
+    if problem is not None:
+        warnings.append(unread_file(log.file, problem))
+    return fields
+
+
+class _Fields(TypedDict):
+    """The fields of the trace of a session."""
+
+    messages: list[Message]
+    tools: list[ToolDefinition]
+    started_at: datetime | None
+    ended_at: datetime | None
+    usage: Usage | None
+    termination: str | None
 
 
 class _Session:
@@ -77,7 +123,8 @@ class _Session:
         self._head: list[Message] = []
         self._typed: list[tuple[int, HumanMessage]] = []
         self._tools: list[ToolDefinition] = []
-        self._identity: str | None = None
+        self.left: list[JsonValue] = []
+        self.identity: str | None = None
         self._model: str | None = None
         self._total: JsonValue = None
         self._usage: Usage | None = None
@@ -87,7 +134,17 @@ class _Session:
         self._reports = 0
         self._turns: list[int] = []
         self._times: list[JsonValue] = []
-        self._left: list[JsonValue] = []
+
+    def read(self, rows: Iterable[JsonValue]) -> None:
+        """Read the rows of a log."""
+        for number, row in enumerate(rows):
+            where = f"[{number}]"
+            if not isinstance(row, dict):
+                self.warnings.append(TraceWarning("a row that is not an object, dropped", path=where))
+            elif row.get("type") not in _ROWS and is_item(row):
+                self.item(FieldTracker(row, where, self.warnings))
+            else:
+                self.row(FieldTracker(row, where, self.warnings))
 
     def row(self, row: FieldTracker) -> None:
         """Read a row that is not an item. Its leftover is kept."""
@@ -110,12 +167,12 @@ class _Session:
         elif kind is not None:
             row.warn(f"unreadable row of type {to_text(kind):.80}, kept in extra")
         if rest := row.leftover():
-            self._left.append(rest)
+            self.left.append(rest)
 
     def item(self, item: FieldTracker) -> None:
         """Read an item."""
         if item.peek("type") == "ghost_snapshot":  # a snapshot of files, for undoing
-            self._left.append(item.leftover())
+            self.left.append(item.leftover())
             return
         by_user = item.peek("role") == "user"
         call_id = item.peek("call_id")
@@ -128,8 +185,8 @@ class _Session:
             if isinstance(_as_developer_message(messages[-1]), HumanMessage):
                 self._turns.append(len(messages) - 1)
 
-    def sample(self, index: int) -> Sample:
-        """Return the session after all rows are read."""
+    def fields(self) -> _Fields:
+        """Return the fields of the trace after all rows are read."""
         messages = self._items.messages()
         if not any(isinstance(message, HumanMessage) for message in messages):
             for position, message in reversed(self._typed):
@@ -145,7 +202,7 @@ class _Session:
             self.warnings.append(TraceWarning(f"{lost} token counts belong to no reply in this file"))
         times = [time for time in self._times if time is not None]
         span = FieldTracker({"from": times[0], "to": times[-1]} if times else {})
-        trace = {
+        return {
             "messages": messages,
             "tools": self._tools,
             "started_at": span.time("from"),
@@ -153,8 +210,6 @@ class _Session:
             "usage": self._usage,
             "termination": self._termination,
         }
-        row = FieldTracker({"rows": self._left} if self._left else {}, warnings=self.warnings)
-        return build_sample(row, index, trace, identity=self._identity)
 
     def _enveloped(self, row: FieldTracker) -> None:
         payload = row.peek("payload")
@@ -166,9 +221,9 @@ class _Session:
         self.item(FieldTracker({**payload, "timestamp": row.take("timestamp")}, f"{row.path}.payload", self.warnings))
 
     def _meta(self, header: FieldTracker) -> None:
-        if self._identity is not None:  # the header of the session that this one was forked from
+        if self.identity is not None:  # the header of the session that this one was forked from
             return
-        self._identity = header.id("id")
+        self.identity = header.id("id")
         base = header.maybe_object("base_instructions")
         instructions = header.text("instructions") if base is None else base.text("text")
         if instructions:

@@ -17,7 +17,8 @@ from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import as_records, build_sample
 from judgekit.formats.readers.codex import read_usage
 from judgekit.formats.row_facts import to_text
-from judgekit.formats.values import first_object, lookup
+from judgekit.formats.sub_agents import unread_sub_agents
+from judgekit.formats.values import as_list, first_object, lookup, str_or_none
 from judgekit.traces.message import JsonObject, Usage
 from judgekit.traces.recording import TraceWarning
 from judgekit.traces.sample import Sample
@@ -95,6 +96,7 @@ class _Thread:
         self._left: list[FieldTracker] = []
         self._failure: str | None = None
         self._open = False
+        self._sub_agents: list[str] = []
 
     def event(self, row: FieldTracker) -> None:
         kind, item = row.peek("type"), row.peek("item")
@@ -133,6 +135,8 @@ class _Thread:
             else:
                 _add(items, item)
         messages = items.messages()
+        if unread := list(dict.fromkeys(self._sub_agents)):
+            self.warnings.append(unread_sub_agents(unread))
         if not messages:
             raise TraceError(f"contains no messages: {self._failure or 'no item comes from the agent'}")
         if self._updates:
@@ -150,6 +154,8 @@ class _Thread:
         if key not in self._items:
             self._parts.append(key)
         self._items[key] = item
+        if item.peek("type") == "collab_tool_call" and item.peek("tool") == "spawn_agent":
+            self._sub_agents += filter(None, map(str_or_none, as_list(item.peek("receiver_thread_ids"))))
 
     def _usage(self) -> Usage | None:
         if len(self._counts) == 1:

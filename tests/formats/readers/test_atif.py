@@ -161,16 +161,15 @@ def test_trajectories_that_refer_to_each_other_stay_apart():
         "b",
         "S",
     ]
+    rings = [refers("c", "d"), refers("d", "e"), refers("e", "d")]
+    assert [record["session_id"] for record in READER.records(rings)] == ["c", "d"]
 
 
 def test_what_stands_in_another_file_is_told():
     step = agent([], [{"subagent_trajectory_ref": [{"session_id": "s", "trajectory_path": "a.json"}]}])
     trace = READER.sample({**steps(USER, step), "continued_trajectory_ref": "b.json"}, 0).trace
     assert trace.warnings == (
-        TraceWarning(
-            "the trajectory of a sub-agent is in another file",
-            path="steps[1].observation.results[0].subagent_trajectory_ref",
-        ),
+        TraceWarning("sub-agents whose conversations are not in the recording, found 1: s", path="children"),
         TraceWarning("the conversation continues in another file", path="continued_trajectory_ref"),
     )
 

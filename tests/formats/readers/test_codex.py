@@ -290,3 +290,127 @@ def test_a_row_of_an_unknown_kind_is_kept_and_told(unknown):
         ("[2]", f"unreadable row of type {unknown['type']}, kept in extra")
     ]
     assert unknown in made.extra["rows"]
+
+
+def header(identity: str, parent: str | None = None, **spawn: object) -> dict:
+    spawned = {"subagent": {"thread_spawn": {"parent_thread_id": parent, "depth": 1, **spawn}}}
+    return row("session_meta", 0, id=identity, cwd="/w", source="cli" if parent is None else spawned)
+
+
+def calls(identity: str, name: str, second: int = 0, /, **arguments: object) -> dict:
+    return item(second, type="function_call", name=name, call_id=identity, arguments=json.dumps(arguments))
+
+
+def result(identity: str, output: object, second: int = 0) -> dict:
+    text = output if isinstance(output, str) else json.dumps(output)
+    return item(second, type="function_call_output", call_id=identity, output=text)
+
+
+def of_file(name: str, *rows: dict, problem: str | None = None) -> dict:
+    return {"sub_agent_file": name, "rows": list(rows), "meta": None, "problem": problem}
+
+
+def parent(output: object, *more: dict) -> list[dict]:
+    return [
+        header("a"),
+        said("user", "go"),
+        calls("c1", "spawn_agent", message="look"),
+        result("c1", output),
+        *more,
+        said("assistant", "done"),
+    ]
+
+
+CHILD = [said("user", "look"), calls("c1", "glob"), result("c1", "a.py"), said("assistant", "One file.")]
+
+
+def placed(*rows: object) -> list:
+    return [(call.message, call.call.name, call.agent) for call in trace(*rows).tool_calls()]
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        parent({"agent_id": "b", "nickname": "Boole"}),
+        parent({"task_name": "/root/look"}),
+        parent({"task_name": "look"}),
+        parent(
+            "spawned", row("event_msg", type="sub_agent_activity", event_id="c1", agent_thread_id="b", kind="started")
+        ),
+        parent("spawned", row("event_msg", type="collab_agent_spawn_end", call_id="c1", new_thread_id="b")),
+        parent("spawned"),
+    ],
+    ids=["id", "path", "name", "activity", "event", "prompt"],
+)
+def test_the_log_of_a_sub_agent_is_a_child_of_the_call_that_started_it(log):
+    child = of_file("rollout-b.jsonl", header("b", "a", agent_path="/root/look", agent_role="explorer"), *CHILD)
+    assert placed(*log, child) == [(2, "spawn_agent", None), ("2.1.2", "glob", "explorer")]
+    told = [warning.message for warning in trace(*log, child).warnings]
+    assert told == []
+
+
+def test_sub_agents_of_sub_agents_are_their_children_even_if_no_call_names_them():
+    middle = [said("user", "look"), calls("b1", "spawn_agent", message="x"), result("b1", {"agent_id": "c"})]
+    logs = [
+        of_file("rollout-b.jsonl", header("b", "a"), *middle),
+        of_file("rollout-c.jsonl", header("c", "b"), *CHILD[1:]),
+        of_file("rollout-d.jsonl", header("d", "c"), calls("d1", "glob")),
+    ]
+    found = trace(*parent({"agent_id": "b"}), *logs)
+    assert [(call.message, call.call.name) for call in found.tool_calls()] == [
+        (2, "spawn_agent"),
+        ("2.1.2", "spawn_agent"),
+        ("2.1.2.1.1", "glob"),
+        ("2.1.2.1.0.1.1", "glob"),
+    ]
+    assert [warning.message for warning in found.warnings] == [
+        "sub-agents that no call in the recording started, found 1: rollout-d.jsonl"
+    ]
+
+
+@pytest.mark.parametrize("shared", ["calls", "messages"])
+def test_what_a_sub_agent_got_of_its_parent_counts_once(shared):
+    log = parent({"agent_id": "b"})
+    copied = log if shared == "calls" else [log[0], log[1]]
+    started = [result("c1", "You are the new agent")] if shared == "calls" else []
+    found = trace(*log[:-1], of_file("rollout-b.jsonl", header("b", "a"), *copied[:-1], *started, *CHILD))
+    if shared == "messages":
+        found = trace(*log, of_file("rollout-b.jsonl", header("b", "a"), *copied, *CHILD))
+    [child] = found.children
+    assert [message.text for message in child.messages] == ["look", "", "a.py", "One file."]
+    [warning] = found.warnings
+    assert warning.message.endswith("rows that a sub-agent got from its parent, read once")
+
+
+def test_a_sub_agent_that_was_not_recorded_is_told():
+    found = trace(*parent({"agent_id": "b"}))
+    assert [(warning.message, warning.path) for warning in found.warnings] == [
+        ("sub-agents whose conversations are not in the recording, found 1: b", "children")
+    ]
+    assert trace(*parent("Agent depth limit reached. Solve the task yourself.")).warnings == ()
+    broken = trace(*parent({"agent_id": "b"}), of_file("rollout-b.jsonl", header("b", "a"), problem="not JSON"))
+    assert broken.warnings[0].message == "files of sub-agents that cannot be read, found rollout-b.jsonl: not JSON"
+
+
+def test_a_folder_or_a_session_holds_its_sub_agents(tmp_path):
+    logs = {
+        "rollout-2026-01-01T00-00-00-a.jsonl": parent({"agent_id": "b"}),
+        "rollout-2026-01-01T00-00-01-b.jsonl": [header("b", "a"), *CHILD],
+        "rollout-2026-01-01T00-00-02-c.jsonl": [header("c", "b"), said("user", "more"), calls("e1", "grep")],
+        "rollout-2026-01-01T00-00-03-d.jsonl": [header("d", "gone"), *CHILD],
+    }
+    for name, rows in logs.items():
+        (tmp_path / name).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    first, second, *_ = (tmp_path / name for name in logs)
+    sizes = {sample.id: len(sample.trace.tool_calls()) for sample in read(tmp_path, on_error="raise")}
+    assert sizes == {"a": 3, "d": 1}
+    [sample] = read(first, on_error="raise")
+    assert (sample.id, len(sample.trace.tool_calls())) == ("a", 3)
+    [sample] = read(second, on_error="raise")
+    assert (sample.id, len(sample.trace.tool_calls())) == ("b", 2)
+
+
+def test_nothing_of_a_sub_agent_is_forgotten(forgotten, crashes):
+    rows = [*parent({"agent_id": "b"}), of_file("rollout-b.jsonl", header("b", "a"), *CHILD)]
+    assert forgotten(READER, rows) == []
+    assert crashes(READER, rows) == []

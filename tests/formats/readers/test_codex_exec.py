@@ -261,3 +261,13 @@ def test_nothing_else_is(value):
 
 def test_whatever_is_wrong_is_a_trace_error(crashes):
     assert crashes(READER, STREAM) == []
+
+
+def test_sub_agents_that_the_stream_does_not_hold_are_told():
+    spawning = {"type": "collab_tool_call", "tool": "spawn_agent", "status": "completed", "receiver_thread_ids": ["b"]}
+    rows = [
+        {"type": "thread.started", "thread_id": "a"},
+        *({"type": kind, "item": {"id": "i", **spawning}} for kind in ("item.started", "item.completed")),
+    ]
+    [warning] = [warning for warning in READER.sample(rows, 0).trace.warnings if warning.path == "children"]
+    assert warning.message == "sub-agents whose conversations are not in the recording, found 1: b"
