@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,8 +14,17 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.formats.reading import read
-from judgekit.formats.unread import unread_message_warnings
-from judgekit.traces.message import AIMessage, HumanMessage, Message, ToolCall
+from judgekit.formats.unread import silence, unread_message_warnings
+from judgekit.traces.message import (
+    AIMessage,
+    HumanMessage,
+    MediaPart,
+    Message,
+    OtherPart,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+)
 from judgekit.traces.recording import TraceWarning
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
@@ -396,3 +406,61 @@ NAMED = st.sampled_from(
 TEXTS = st.sampled_from(("Hi", "lost", "", "assistant", "f", "function", '{"a": 1}', "{}")) | st.just(None) | st.just(1)
 NODES = st.recursive(TEXTS, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMED, inner, max_size=4))
 PLACES = st.sampled_from(("content", "tool_calls", "role", "message", "index", "a"))
+
+
+NAMES = ["content", "text", "parts", "items", "blocks", "message", "payload", "body", "value", "kwargs", "data", "x"]
+KINDS = ["text", "message", "block", "output_text", "human", "tool_result", 5, None, ""]
+shapes = st.recursive(
+    st.just("Hello you"),
+    lambda inner: (
+        st.lists(inner, min_size=1, max_size=2)
+        | st.dictionaries(st.sampled_from(NAMES), inner, min_size=1, max_size=2)
+        | st.builds(
+            lambda kind, name, held: {"type": kind, name: held}, st.sampled_from(KINDS), st.sampled_from(NAMES), inner
+        )
+    ),
+    max_leaves=4,
+)
+turns = st.builds(
+    lambda role, name, held, others: {**others, **role, name: held},
+    st.sampled_from(
+        [{"role": role} for role in ("user", "assistant", "model", "human")] + [{"from": "gpt"}, {"type": "ai"}]
+    ),
+    st.sampled_from(NAMES),
+    shapes,
+    st.sampled_from([{}, {"content": None}, {"content": ""}, {"content": []}, {"metadata": {}}, {"id": "1"}]),
+)
+
+
+@given(
+    st.lists(turns, min_size=1, max_size=3), st.sampled_from(["{}", '{{"messages": {}}}', '{{"x": 1, "messages": {}}}'])
+)
+def test_no_conversation_of_any_shape_comes_out_empty(messages, wrapped):
+    errors: list[TraceError] = []
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "a.json")
+        path.write_text(wrapped.format(json.dumps(messages)), encoding="utf-8")
+        try:
+            samples = list(read(path, on_error=errors.append))
+        except TraceError as error:
+            samples, errors = [], [error]
+    assert samples or errors
+    for sample in samples:
+        spoken = [message for message in sample.trace.messages if isinstance(message, HumanMessage | AIMessage)]
+        assert any(message.text or message.tool_calls or media(message) for message in spoken), sample
+    assert all(error.problem for error in errors)
+
+
+def media(message: Message) -> bool:
+    return not isinstance(message.content, str) and any(part.type in ("media", "reasoning") for part in message.content)
+
+
+def test_an_empty_conversation_says_where_its_text_is():
+    asked = [HumanMessage("", extra={"blocks": [{"text": "Hi"}], "id": "1"}), AIMessage([OtherPart({"text": "Yo"})])]
+    assert silence(asked) == "all messages are empty: the text of messages[0] is in 'blocks', which is not read"
+    assert silence(asked[1:]) == "all messages are empty: the text of messages[0] is in 'content', which is not read"
+    assert silence([HumanMessage(" "), AIMessage("")]) == "all messages are empty"
+    assert silence([AIMessage("", extra={"status": "done", "usage": {"text": "x"}})]) is None
+    assert silence([HumanMessage(""), AIMessage("", tool_calls=[ToolCall("f")])]) is None
+    assert silence([HumanMessage([MediaPart(kind="image", url="x:")])]) is None
+    assert silence([SystemMessage("Be kind"), ToolMessage("1")]) is None

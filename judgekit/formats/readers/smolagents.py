@@ -181,7 +181,7 @@ class _Action:
         if message.peek("content") == self._step.peek("model_output") or not message.peek("content"):
             message.take("content")
         own = objects_in(message.peek("tool_calls"))
-        if [_function(call) for call in own] == [_function(call) for call in calls]:
+        if list(map(_filled, own)) == list(map(_filled, calls)):
             message.take("tool_calls")
         if message.peek("token_usage") == self._step.peek("token_usage"):
             message.take("token_usage")
@@ -192,5 +192,7 @@ def _start(step: FieldTracker) -> dict[str, object]:
     return {"timestamp": timing.time("start_time")} if timing is not None else {}
 
 
-def _function(call: JsonObject) -> tuple[JsonValue, JsonValue, JsonValue]:
-    return call.get("id"), lookup(call, "function", "name"), lookup(call, "function", "arguments")
+def _filled(call: JsonObject) -> JsonObject:
+    """Return a call without its fields that are ``null``."""
+    function = {name: field for name, field in as_object(call.get("function")).items() if field is not None}
+    return {**{name: field for name, field in call.items() if field is not None}, "function": function}

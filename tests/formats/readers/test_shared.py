@@ -9,6 +9,7 @@ import pytest
 from judgekit import read
 from judgekit.errors import TraceError
 from judgekit.formats.detect import detect
+from judgekit.traces.pairing import pair_results
 
 FORMATS = {
     "adk": {"adk", "adk-eval"},
@@ -83,3 +84,88 @@ def test_nothing_of_any_file_is_forgotten(files, forgotten):
         tried += 1
         assert forgotten(reader, document, most=12) == [], name
     assert tried > 70
+
+
+ANSWERED = [
+    ("user", "Where is order 7?"),
+    ("assistant", "find_order {'id': 7}"),
+    ("tool", "sent"),
+    ("assistant", "It was sent."),
+]
+KERNEL = [
+    turn if turn[1] != "find_order {'id': 7}" else ("assistant", "orders-find_order {'id': 7}") for turn in ANSWERED
+]
+FOUND = {
+    "autogen_messages.json": ("autogen", ANSWERED, {"agent"}),
+    "haystack.json": ("haystack", ANSWERED, {None}),
+    "llama_messages.json": ("llama-index", ANSWERED, {None}),
+    "qwen_code.jsonl": (
+        "qwen-code",
+        [
+            ("user", "run ls"),
+            ("assistant", "run_shell_command {'command': 'ls'}"),
+            ("tool", "a.py"),
+            ("assistant", "One file."),
+        ],
+        {None},
+    ),
+    "realtime_audio.json": ("openai-responses-stream", ANSWERED[3:], {None}),
+    "semantic_kernel.json": ("semantic-kernel", KERNEL, {None}),
+    "smol_steps.json": ("smolagents", [("system", "You are an expert"), *ANSWERED], {None}),
+    "stream_index_0.jsonl": ("openai-chat-chunks", [("assistant", "f {'x': 0} g {'x': 1}")], {None}),
+}
+"""The format, turns and agents of small inputs that were read wrongly before, counted by hand. Turns are shown by the
+beginning of their text, or their calls."""
+
+
+@pytest.fixture
+def found(shared_data):
+    folder = shared_data.parent / "found"
+    if not folder.is_dir():
+        pytest.skip(f"the inputs that were read wrongly are not here ({folder})")
+    return folder
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_read_wrongly_before_is_read(found, name, no_question):
+    form, turns, agents = FOUND[name]
+    [sample] = read(found / name, on_error="raise")
+    assert sample.trace.source.format == form
+    shown = [
+        (
+            message.role,
+            " ".join(f"{call.name} {call.args}" for call in getattr(message, "tool_calls", ())) or message.text,
+        )
+        for message in sample.trace.messages
+    ]
+    assert len(shown) == len(turns)
+    assert all(seen[0] == role and seen[1].startswith(text) for seen, (role, text) in zip(shown, turns, strict=True))
+    assert {message.agent for message in sample.trace.messages if message.role == "assistant"} == agents
+    assert pair_results(sample.trace.messages).orphans == ()
+    told = {"realtime_audio.json": 1, "smol_steps.json": 1}
+    assert len([warning for warning in sample.trace.warnings if warning != no_question]) == told.get(name, 0)
+
+
+HELD_TOGETHER = {
+    "qwen_code.jsonl": (".uuid", ".parentUuid", ".sessionId"),
+    "claude_code_empty_result.jsonl": (".uuid", ".parentUuid", ".sessionId"),
+    "stream_index_0.jsonl": (".id", ".index", ".role"),
+    "realtime_audio.json": ("[0].response.id", "[0].response.object", ".type"),
+}
+"""The ends of paths of ids and kinds that only hold a recording together."""
+
+
+def test_nothing_of_what_was_read_wrongly_is_forgotten(found, forgotten):
+    missing, refused = {}, set()
+    for path in sorted(found.glob("*.json*")):
+        text = path.read_text(encoding="utf-8")
+        document = json.loads(text) if path.suffix == ".json" else [json.loads(line) for line in text.splitlines()]
+        held = HELD_TOGETHER.get(path.name, ())
+        try:
+            lost = [place for place in forgotten(detect(document), document) if not place.endswith(held)]
+        except TraceError:
+            refused.add(path.name)
+            continue
+        missing |= {path.name: lost} if lost else {}
+    assert missing == {}
+    assert refused <= {"langfuse_pydantic_ai_events.json"}
