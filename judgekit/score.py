@@ -41,7 +41,7 @@ def python_scalar(given: Any) -> object:
 
 def rounded_to_unit(given: object) -> object:
     """Return a number of any type as a float, and as 0 or 1 if only rounding led out of [0, 1]; anything else as it is."""
-    scalar = python_scalar(given)
+    scalar = given if isinstance(given, float) else python_scalar(given)
     if not isinstance(scalar, Real | Decimal):
         return scalar
     number = float(scalar)

@@ -77,7 +77,7 @@ class Recordings:
         references: Path | str | None = None,
         columns: Mapping[str, str] | None = None,
         encoding: str | None = None,
-        shard: Shard = EVERYTHING,
+        shard: Shard | None = None,
     ) -> None:
         self.formats: dict[Location, str] = {}
         self.failed: list[TraceError] = []
@@ -123,7 +123,8 @@ class Recordings:
                     continue
                 number += 1
                 is_wanted = sample_filter is None or sample_filter(number)
-                if number not in self._shard or not (is_wanted or joiner is not None):
+                is_elsewhere = self._shard is not None and number not in self._shard
+                if is_elsewhere or not (is_wanted or joiner is not None):
                     continue
                 sample = conversation(number)
                 if isinstance(sample, TraceError):
@@ -135,7 +136,7 @@ class Recordings:
                     sample = joiner.join(sample)
                 if is_wanted:
                     yield number, sample
-        misfits = joiner.misfits(all_samples=self._shard == EVERYTHING) if joiner else ()
+        misfits = joiner.misfits(all_samples=self._shard in (None, EVERYTHING)) if joiner else ()
         for problem in chain(histories.repeated(), misfits):
             _report(problem, on_error)
 

@@ -33,6 +33,7 @@ MOST_SUB_AGENTS = 1_000
 _FOLDER = "subagents"
 _AGENT = re.compile(r"agent-(.+?)(?:\.jsonl(?:\.gz|\.zst)?|\.meta\.json)")
 _ROLLOUT = re.compile(r"rollout-.+\.jsonl(?:\.gz|\.zst)?")
+_SUB_AGENT = re.compile(f"{_AGENT.pattern}|{_ROLLOUT.pattern}")
 _SESSION = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SUFFIXES = re.compile(r"(?:\.jsonl|\.ndjson|\.json|\.txt|\.log)?(?:\.gz|\.zst)?$")
 _META = ".meta.json"
@@ -70,7 +71,8 @@ def session_files(path: Path | str) -> list[SessionFiles]:
     candidates: dict[Location, None] = dict.fromkeys(paths)
     if paths == [path] or glob.has_magic(str(path)):
         candidates |= dict.fromkeys(_around(paths, problems))
-    owners = {**_owners_by_name(paths, candidates), **_owners_by_parent(paths, candidates)}
+    named = [file for file in candidates if _SUB_AGENT.fullmatch(file.name)]
+    owners = {**_owners_by_name(paths, named), **_owners_by_parent(paths, named)} if named else {}
     owned: dict[Location, list[Location]] = defaultdict(list)
     for file in sorted(owners, key=str):
         owned[owners[file]].append(file)
@@ -119,7 +121,8 @@ def _around(paths: Sequence[Location], problems: dict[Location, str]) -> Iterato
                 except OSError as error:
                     problems[path] = f"the files of sub-agents beside it cannot be listed: {error}"
             continue
-        yield from _inside(Path(stem, _FOLDER))
+        if (below := Path(stem, _FOLDER)).is_dir():
+            yield from _inside(below)
         if is_session or _ROLLOUT.fullmatch(path.name):
             folders.add(path.parent)
     for folder in sorted(folders):
@@ -131,8 +134,7 @@ def _inside(folder: Path, *, is_recursive: bool = True) -> Iterator[Path]:
     walked = os.walk(folder) if is_recursive else islice(os.walk(folder), 1)
     files = (Path(parent, name) for parent, _, names in walked for name in sorted(names))
     for file in islice(files, _LOOKED_AT):
-        is_named = _AGENT.fullmatch(file.name) or _ROLLOUT.fullmatch(file.name)
-        if is_named and file.is_file() and file.resolve().is_relative_to(folder.resolve()):
+        if _SUB_AGENT.fullmatch(file.name) and file.is_file() and file.resolve().is_relative_to(folder.resolve()):
             yield file
 
 

@@ -193,7 +193,7 @@ class RunOptions(FrozenModel):
         from judgekit.formats.reading import Recordings  # noqa: PLC0415 - loads all readers
 
         references = None if self.references is None else self.location(self.references)
-        part = Shard.parse(self.shard) if self.shard else EVERYTHING
+        part = Shard.parse(self.shard) if self.shard else None
         recordings = Recordings(self.location(self.file), self.format, references, self.columns, self.encoding, part)
 
         def note(error: TraceError) -> None:

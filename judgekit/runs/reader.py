@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from itertools import groupby, islice
 from typing import Any, NamedTuple, TypeVar
 
@@ -80,7 +79,7 @@ class RunReader(RunFile):
         if not is_intact(row):
             raise self._damaged(f"run {number}")
         with self._reading(f"run {number}"):
-            return _run_record(body, number)
+            return RunRecord.model_validate({**from_json(body), "number": number})
 
     def records(self) -> Iterator[RunRecord]:
         """Yield the records of all runs, oldest first. Damaged ones are left out."""
@@ -364,12 +363,6 @@ class RunReader(RunFile):
     def _unpacked(self, kind: type[PackedRecord], body: bytes, what: str, dictionary: bytes) -> PackedRecord:
         with self._reading(what):
             return kind.model_validate_json(decompress(body, dictionary))
-
-
-@lru_cache(8)
-def _run_record(body: bytes, number: int) -> RunRecord:
-    """Return a run's record. Reports read it again for each scorer."""
-    return RunRecord.model_validate({**from_json(body), "number": number})
 
 
 def _listed(numbers: Iterable[int]) -> str:

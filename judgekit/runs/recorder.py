@@ -131,8 +131,8 @@ class Recorder:
             "".join(filter(None, (score.label, score.error, score.aggregate))).encode()  # UTF-8 may not hold them
             columns = (
                 score.status,
-                _number(score.value),
-                _number(score.confidence),
+                None if score.value is None else float(score.value) + 0.0,  # SQLite returns 0.0 for -0.0
+                None if score.confidence is None else float(score.confidence) + 0.0,
                 score.label,
                 score.error,
                 None if score.aggregate == "mean" else score.aggregate,
@@ -276,11 +276,6 @@ def _body(record: FrozenModel) -> bytes | None:
 
 def _json(value: object) -> str:
     return to_json(value, inf_nan_mode="constants").decode()
-
-
-def _number(value: float | None) -> float | None:
-    """Return the number as SQLite returns it, with 0.0 for -0.0."""
-    return None if value is None else float(value) + 0.0
 
 
 def _text(text: str | None) -> str | None:

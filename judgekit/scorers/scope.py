@@ -36,6 +36,8 @@ class ScopedScorer(SyncScore, ABC):
             score = await self._score_own(sample)
         else:
             score = await self._score(sample)
+        if not any(trace.warnings or trace.children for trace in (sample.trace, sample.baseline) if trace is not None):
+            return score
         unread = dict.fromkeys(
             f"not looked at: {warning.message.partition(', found ')[0]}"
             for trace in self._traces(sample)

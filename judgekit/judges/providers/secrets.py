@@ -121,7 +121,7 @@ class SecretMask:
 
     def body(self, body: bytes) -> bytes:
         """Return the body of a response without the secrets."""
-        return self(body.decode("latin-1")).encode("latin-1")  # keeps any bytes as they are
+        return self(body.decode("latin-1")).encode("latin-1") if self._known else body  # keeps any bytes as they are
 
 
 def _in_base64(secret: str) -> set[str]:
