@@ -194,5 +194,5 @@ def _start(step: FieldTracker) -> dict[str, object]:
 
 def _filled(call: JsonObject) -> JsonObject:
     """Return a call without its fields that are ``null``."""
-    function = {name: field for name, field in as_object(call.get("function")).items() if field is not None}
+    function: JsonObject = {name: field for name, field in as_object(call.get("function")).items() if field is not None}
     return {**{name: field for name, field in call.items() if field is not None}, "function": function}
