@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, Field, JsonValue
 
 from judgekit.errors import truncated
-from judgekit.traces.rendering import compact_json, quoted_name
+from judgekit.look_alikes import tell_apart
+from judgekit.traces.rendering import compact_json, quoted_name, quoted_names
 
 _LONGEST_VALUE = 60
 _LONGEST_TEXT = 160
@@ -49,11 +50,14 @@ class _Difference(BaseModel, defer_build=True):
     expected: Any = None  # JSON, as in all details of a score
     actual: Any = None
 
-    def text(self, side: str) -> str:
-        shown = (
-            truncated(compact_json(getattr(self, side)), _LONGEST_VALUE) if side in self.model_fields_set else "nothing"
-        )
-        return f"{_plain(self.path.removeprefix('args.'))}: {shown}".removeprefix(": ")
+    @property
+    def name(self) -> str:
+        return _plain(self.path.removeprefix("args."))
+
+    def sides(self) -> Mapping[str, str]:
+        names = ("expected", "actual")
+        texts = [compact_json(getattr(self, side)) if side in self.model_fields_set else "nothing" for side in names]
+        return dict(zip(names, tell_apart(texts, _LONGEST_VALUE), strict=True))
 
 
 class _Call(BaseModel, defer_build=True):
@@ -71,10 +75,10 @@ class _Call(BaseModel, defer_build=True):
     def mark(self) -> str:
         return "~" if self.differences or self.score < 1 else "="
 
-    def expected_text(self) -> str:
-        return self._text(self._argument_texts("expected"))
+    def expected_text(self, names: Mapping[str, str]) -> str:
+        return self._text(self._argument_texts("expected"), names)
 
-    def actual_text(self) -> str:
+    def actual_text(self, names: Mapping[str, str]) -> str:
         if self.args_error is not None:
             parts = [f"unreadable arguments: {_plain(self.args_raw or self.args_error)}"]
         else:
@@ -84,17 +88,20 @@ class _Call(BaseModel, defer_build=True):
         position = [] if self.message is None else [str(self.message)]
         if self.agent is not None:
             position.append(quoted_name(truncated(self.agent, _LONGEST_VALUE)))
-        text = self._text(parts)
+        text = self._text(parts, names)
         return f"{where}: {text}" if (where := " ".join(position)) else text
 
     def _argument_texts(self, side: str) -> list[str]:
         parts: list[str] = []
         for name, value in self.args.items():
             parts.append(f"{_plain(name)}: {truncated(compact_json(value), _LONGEST_VALUE)}")
-        return parts + [difference.text(side) for difference in self.differences]
+        paths = tell_apart([difference.name for difference in self.differences])
+        for path, difference in zip(paths, self.differences, strict=True):
+            parts.append(f"{path}: {difference.sides()[side]}".removeprefix(": "))
+        return parts
 
-    def _text(self, parts: Sequence[str]) -> str:
-        name = quoted_name(self.name) if self.name else "(no name)"
+    def _text(self, parts: Sequence[str], names: Mapping[str, str]) -> str:
+        name = names[self.name] if self.name else "(no name)"
         return truncated(f"{name}  {', '.join(parts)}" if parts else name, _LONGEST_TEXT)
 
 
@@ -111,10 +118,11 @@ DIFF_DETAILS = frozenset(_Calls.model_fields)
 
 def _lines(calls: _Calls) -> Iterator[DiffLine]:
     """Return the lines: missing and unexpected calls follow the actual call that comes before them."""
+    names = quoted_names(call.name for call in (*calls.pairs, *calls.out_of_order, *calls.missing, *calls.extra))
     expected = [
-        *((call, DiffLine(call.mark(), call.expected_text(), call.actual_text())) for call in calls.pairs),
-        *((call, DiffLine("<>", call.expected_text(), call.actual_text())) for call in calls.out_of_order),
-        *((call, DiffLine("-", call.expected_text(), "")) for call in calls.missing),
+        *((call, DiffLine(call.mark(), call.expected_text(names), call.actual_text(names))) for call in calls.pairs),
+        *((call, DiffLine("<>", call.expected_text(names), call.actual_text(names))) for call in calls.out_of_order),
+        *((call, DiffLine("-", call.expected_text(names), "")) for call in calls.missing),
     ]
     groups: list[list[DiffLine]] = [[]]
     starts: list[tuple[int, int]] = []
@@ -126,7 +134,7 @@ def _lines(calls: _Calls) -> Iterator[DiffLine]:
     starts.sort()
     for call in sorted(calls.extra, key=lambda call: call.actual):
         before = bisect(starts, (call.actual, 0))
-        groups[starts[before - 1][1] if before else 0].append(DiffLine("+", "", call.actual_text()))
+        groups[starts[before - 1][1] if before else 0].append(DiffLine("+", "", call.actual_text(names)))
     return chain.from_iterable(groups)
 
 

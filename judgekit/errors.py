@@ -43,6 +43,8 @@ from urllib.parse import unquote_to_bytes
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from judgekit.look_alikes import tell_apart
+
 _FRAMES_SHOWN = 3
 _KNOWN_SHOWN = 10
 _NOT_SHOWN = "details are hidden because store_text is false"
@@ -300,8 +302,9 @@ def unknown_name_message(
     folded = {choice.casefold(): choice for choice in names}
     near = closest_name(str(name).casefold(), folded)
     meant = folded[near] if near else guess
-    hint = f", did you mean {meant!r}?" if meant else "."
-    return f"no {kind} is called {name!r}{hint} Known: {join_limited(names, limit, ', ') or 'none'}"
+    named, guessed = tell_apart([repr(name), repr(meant)])
+    hint = f", did you mean {guessed}?" if meant else "."
+    return f"no {kind} is called {named}{hint} Known: {join_limited(names, limit, ', ') or 'none'}"
 
 
 def closest_name(name: str, names: Iterable[str], similarity: float = 0.6) -> str:
@@ -389,6 +392,11 @@ def count_text(count: int, noun: str) -> str:
 def short_repr(value: object) -> str:
     """Return the repr of a value, shortened to fit a message."""
     return truncated(repr(value), 80)
+
+
+def short_reprs(values: Sequence[object]) -> list[str]:
+    """Return the reprs of values that are shown beside each other, shortened to fit a message; see `tell_apart`."""
+    return tell_apart(list(map(repr, values)), 80)
 
 
 def truncated(text: str, max_length: int) -> str:

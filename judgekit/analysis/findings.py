@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from pydantic import Field
 
 from judgekit.errors import count_text
+from judgekit.look_alikes import tell_apart
 from judgekit.notebook import fragment, html_number_table, html_text_table, text_block
 from judgekit.runs.audit_records import ConfusionCounts, Correction, LabelSelection
 from judgekit.runs.intervals import Estimate
@@ -316,5 +317,9 @@ def _confusion_html(scorer: ScorerAudit) -> str:
     names = list(dict.fromkeys([*scorer.confusion, *(name for row in scorer.confusion.values() for name in row)]))
     if not 0 < len(names) <= _CLASSES:
         return ""
-    rows = [[name, *(f"{scorer.confusion.get(name, {}).get(other, 0):,g}" for other in names)] for name in names]
-    return html_number_table(rows, ["human labels (rows), judge (columns)", *names])
+    heads = tell_apart(names)
+    rows = [
+        [head, *(f"{scorer.confusion.get(name, {}).get(other, 0):,g}" for other in names)]
+        for name, head in zip(names, heads, strict=True)
+    ]
+    return html_number_table(rows, ["human labels (rows), judge (columns)", *heads])

@@ -10,7 +10,7 @@ from judgekit.analysis.findings import Opinion
 from judgekit.analysis.labels import HumanLabel, label_value
 from judgekit.analysis.sampling import is_not_applicable, strata
 from judgekit.analysis.spent_labels import SpentSamples
-from judgekit.errors import ConfigError, StoreError, join_limited, short_repr
+from judgekit.errors import ConfigError, StoreError, join_limited, short_repr, short_reprs
 from judgekit.runs.alignments import LabelRole
 from judgekit.runs.answers import reported_names
 from judgekit.runs.audit_records import LabelSelection, new_models
@@ -181,7 +181,7 @@ class _Finding:
                 who = "an unnamed person" if label.annotator is None else repr(label.annotator)
                 raise ConfigError(
                     f"{who} gives sample {label.sample!r} two labels for {self._record.name}: "
-                    f"{short_repr(before.label)} and {short_repr(text)}; keep one, or name the annotators"
+                    f"{' and '.join(short_reprs([before.label, text]))}; keep one, or name the annotators"
                 )
 
     def _exclude(self, row: Row, reason: str) -> None:
@@ -193,7 +193,7 @@ class _Finding:
         if label.number is not None:
             row = self._rows.get(label.number)
             if row is not None and row.sample_id != label.sample:
-                self._changed.append(f"{short_repr(label.sample)} is {short_repr(row.sample_id)} there")
+                self._changed.append(f"{' is '.join(short_reprs([label.sample, row.sample_id]))} there")
                 return None
         elif label.sample in self._repeated:
             self._ambiguous.append(short_repr(label.sample))

@@ -10,6 +10,7 @@ from rich.text import Text
 from judgekit.analysis.corrected_means import MeanBound, describe_fitness
 from judgekit.analysis.findings import Audit, AuditSection, Disagreement, ScorerAudit, left_out_lines
 from judgekit.errors import truncated
+from judgekit.look_alikes import tell_apart
 from judgekit.runs.summary_table import format_interval, format_number
 from judgekit.terminal import WithoutTrailingBlanks, escaped_text, printable, recorded_text
 
@@ -93,7 +94,7 @@ def _confusion(counts: Mapping[str, Mapping[str, float]]) -> RenderableType:
     shown = names[:_CLASSES_SHOWN]
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column()
-    heads = [truncated(printable(name), _CLASS_SHOWN) for name in shown]
+    heads = tell_apart(list(map(printable, shown)), _CLASS_SHOWN)
     grid.add_row(*(Text(head, "dim") for head in ("human labels (rows), judge (columns)", *heads)))
     for name, head in zip(shown, heads, strict=True):
         grid.add_row(head, *(_count(counts.get(name, {}).get(other, 0)) for other in shown))

@@ -6,6 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from judgekit.analysis.compare import Comparison
+from judgekit.look_alikes import tell_apart
 from judgekit.terminal import WithoutTrailingBlanks, printable, recorded_text
 
 
@@ -21,9 +22,9 @@ def show_changes(comparison: Comparison, limit: int, console: Console) -> None:
                 console.print(f"\n{printable(difference.scorer)}, {count:,} {kind} in B{shown}:")
                 grid = Table.grid(padding=(0, 2))
                 for change in changes:
-                    for side, row in zip("AB", change, strict=True):
+                    reasons = tell_apart([row.score.reason or "no reason given" for row in change])
+                    for side, row, reason in zip("AB", change, map(printable, reasons), strict=True):
                         name = printable(row.sample_id) if side == "A" else ""
-                        reason = printable(row.score.reason or "no reason given")
                         grid.add_row(Text(name), f"{side} {row.score.value:.2f}", Text(reason))
                 with recorded_text(console):
                     console.print(WithoutTrailingBlanks(Padding(grid, (0, 0, 0, 2))))

@@ -10,7 +10,7 @@ from uuid import uuid4
 from pydantic import Field, JsonValue
 from pydantic_core import to_json
 
-from judgekit.errors import ConfigError, count_text, join_limited, path_text, short_repr
+from judgekit.errors import ConfigError, count_text, join_limited, path_text, short_reprs
 from judgekit.locations import Location, Url, to_location
 from judgekit.score import ScaleValue, Score
 from judgekit.scoring import Scorer, scorer_label_values, scorer_prompts, scorer_scope, signature, signature_data
@@ -244,7 +244,7 @@ def identity_differences(before: JsonValue, after: JsonValue) -> Iterator[str]:
             if (old, new) in texts:
                 continue
             texts.add((old, new))
-        first, second = map(short_repr, _from_difference(old, new))
+        first, second = short_reprs(_from_difference(old, new))
         yield f"{where or 'it'} was {first} and is {second}"
 
 

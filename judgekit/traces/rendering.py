@@ -4,12 +4,13 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 from typing import Any, Self
 
+from judgekit.look_alikes import tell_apart
 from judgekit.traces.images import Image, ImageSettings, hidden_image
 from judgekit.traces.message import (
     AIMessage,
@@ -364,6 +365,13 @@ def compact_json(value: object) -> str:
 def quoted_name(name: str) -> str:
     """Return the name of a tool or person, as JSON if it could be mistaken for more than a name."""
     return name if _PLAIN_NAME.fullmatch(name) else compact_json(name)
+
+
+def quoted_names(names: Iterable[str]) -> Mapping[str, str]:
+    """Return `quoted_name` of names that are shown beside each other, with escapes where some look alike and differ."""
+    distinct = [*dict.fromkeys(names)]
+    apart = zip(distinct, tell_apart(distinct), strict=True)
+    return {name: quoted_name(name) if shown == name else f'"{shown}"' for name, shown in apart}
 
 
 def _speaker_name(branch: Branch, message: Message, answered: PairedCall | None) -> str:

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain, islice
 from operator import itemgetter
 from typing import Literal, NamedTuple, TypeAlias, cast, get_args
 
 from pydantic import JsonValue
 
-from judgekit.errors import ConfigError, check_choice, join_limited, short_repr
+from judgekit.errors import ConfigError, check_choice, join_limited, short_repr, short_reprs
 from judgekit.formats.row_facts import to_text
 from judgekit.score import Score
 from judgekit.scorers.classification.content import NEGATED, content_words, load_word_list, published_words
@@ -50,7 +51,8 @@ class AnswerMatch(SyncScore):
     several, the most similar one counts.
 
     Content words are found by `content_words`: without stop words (``stop_words``, or a list of Chinese and English
-    ones) and single Latin letters, with numbers kept whole, and with a mark on words after a negation, so that 支持退款 and
+    ones) and single Latin letters, with numbers kept whole (20% is not 20, unless with ``ignore_percent=True``), and
+    with a mark on words after a negation, so that 支持退款 and
     不支持退款 have no word in common. Words before a negation are not marked; a warning is added if two texts match although
     only one of them negates a word. Calibrate the threshold on pairs that include negated ones, especially for Chinese,
     where each character is a word unless ``tokenize="jieba"``.
@@ -74,6 +76,7 @@ class AnswerMatch(SyncScore):
     tokenize: Tokenize = "auto"
     stop_words: Sequence[str] | None = None
     recipe: WordRecipe = "content"
+    ignore_percent: bool = False
     name: str = "answer_match"
 
     def __post_init__(self) -> None:
@@ -94,7 +97,9 @@ class AnswerMatch(SyncScore):
         if self.recipe == "published":
             return partial(published_words, stop_words=_PUBLISHED_STOP_WORDS if stop_words is None else stop_words)
         stop_words = load_word_list("stop_words") if stop_words is None else stop_words
-        return partial(content_words, split=splitter(self.tokenize), stop_words=stop_words)
+        return partial(
+            content_words, split=splitter(self.tokenize), stop_words=stop_words, ignore_percent=self.ignore_percent
+        )
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
@@ -155,8 +160,10 @@ class AnswerMatch(SyncScore):
         if best.is_equal:
             return f"equal to {short_repr(best.expected)} ignoring case, width, whitespace and surrounding punctuation"
         compared = "at least" if self._matches(best) else "below"
+        both = [*chain.from_iterable(sides.values())]
+        shown = iter(short_reprs(both))
         words = [
-            f"{side.replace('_', ' ')}: {join_limited(map(short_repr, those), 8, ', ')}"
+            f"{side.replace('_', ' ')}: {join_limited(islice(shown, len(those)), 8, ', ')}"
             for side, those in sides.items()
             if those
         ]

@@ -13,10 +13,13 @@ NEGATED = "_NEG"
 _published_words = re.compile(r"\b\w+\b").findall
 
 
-def content_words(text: str, split: Callable[[str], list[str]], stop_words: frozenset[str]) -> set[str]:
+def content_words(
+    text: str, split: Callable[[str], list[str]], stop_words: frozenset[str], *, ignore_percent: bool = False
+) -> set[str]:
     """Return the words of a text without stop words and single Latin letters, and with a mark on negated ones.
 
-    Numbers are words as written, with sign and decimals, but without thousands separators. Negations are words, and the
+    Numbers are words as written, with sign and decimals, but without thousands separators. A percentage is one word,
+    ``20%``, however it is written (``20 percent``, ``百分之20``). Negations are words, and the
     words after one, up to the next punctuation mark or the end of the line, are marked (Das & Chen 2001; Pang et al.
     2002). Phrases that only look like negations, such as 不过 and "no problem", are single words.
 
@@ -24,8 +27,10 @@ def content_words(text: str, split: Callable[[str], list[str]], stop_words: froz
         text: The text, in any case.
         split: A function that splits the parts between numbers, negations and punctuation into words.
         stop_words: The words to leave out, in lowercase. Negations and numbers are always kept.
+        ignore_percent: Whether a percentage is its number.
     """
-    return {word for line in text.splitlines() for word in _marked(fold_text(line), split, stop_words)}
+    sign = "" if ignore_percent else "%"
+    return {word for line in text.splitlines() for word in _marked(fold_text(line), split, stop_words, sign)}
 
 
 def published_words(text: str, stop_words: frozenset[str]) -> set[str]:
@@ -33,7 +38,9 @@ def published_words(text: str, stop_words: frozenset[str]) -> set[str]:
     return {word for word in _published_words(text.lower()) if len(word) > 1 and word not in stop_words}
 
 
-def _marked(text: str, split: Callable[[str], list[str]], stop_words: frozenset[str]) -> Iterator[str]:
+def _marked(
+    text: str, split: Callable[[str], list[str]], stop_words: frozenset[str], percent_sign: str
+) -> Iterator[str]:
     """Yield the content words of a line."""
     mark, start = "", 0
     for match in _cuts().finditer(text):
@@ -41,8 +48,9 @@ def _marked(text: str, split: Callable[[str], list[str]], stop_words: frozenset[
         start, kind = match.end(), match.lastgroup
         if kind is None:  # a phrase that only looks like a negation
             yield match[0] + mark
-        elif kind == "number":
-            yield match[0].replace(",", "").replace("\u2212", "-") + mark
+        elif kind in ("number", "percent", "hundredths"):
+            number = (match["number"] or match["hundredths"]).replace(",", "").replace("\u2212", "-")
+            yield number + (percent_sign if kind != "number" else "") + mark
         elif kind == "end":
             mark = ""
         else:
@@ -70,7 +78,8 @@ def _cuts() -> re.Pattern[str]:
     number = r"(?:(?<![a-z\d.])[-\u2212]?\.?)?(?<![a-z\d])(?:\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:[.:/-]\d+)*)"
     return re.compile(  # each branch first checks one character, which suffices for most
         rf"(?=[{''.join({word[0] for word in longest_first})}])(?:{'|'.join(longest_first)})"
-        rf"|(?=[\d.\u2212-])(?P<number>{number})"
+        rf"|(?=[\d.\u2212-])(?P<number>{number})(?P<percent>\s?(?:%|(?:percent|per cent)(?![a-z])))?"
+        rf"|百分之(?P<hundredths>{number})"
         rf"|(?<![a-z])(?=[a-z])(?:(?:{phrases})|(?P<contraction>(?:{auxiliaries})n['\u2019]?t|cannot)|(?P<latin>{latin}))(?![a-z])"
         rf"|(?P<chinese>[{chinese}])"
         r"|(?P<end>[.,:;!?。…—])"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from judgekit.errors import ConfigError, check_choice, short_repr
+from judgekit.errors import ConfigError, check_choice, short_reprs
 from judgekit.score import Score
 from judgekit.scoring import SyncScore
 from judgekit.traces.rendering import escape_surrogates
@@ -72,12 +72,13 @@ class Classification(SyncScore):
             return Score.skipped(self.name, "the sample has no prediction and no response (no agent message)")
         true, predicted = escape_surrogates(true), escape_surrogates(predicted.strip())
         correct = predicted == true
-        answer = f"predicted {short_repr(predicted)}" if predicted else "no answer"
+        shown, expected = short_reprs([predicted, true])
+        answer = f"predicted {shown}" if predicted else "no answer"
         return Score.scored(
             self.name,
             float(correct),
             label="correct" if correct else "wrong" if predicted else "no_answer",
-            reason=answer if correct else f"{answer}, true label {short_repr(true)}",
+            reason=answer if correct else f"{answer}, true label {expected}",
             details={"true": true, "predicted": predicted, "measure": self.measure, "positive": self.positive},
             aggregate="classification",
         )

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 
 from pydantic import JsonValue
 
-from judgekit.errors import ConfigError, join_limited, short_repr
+from judgekit.errors import ConfigError, join_limited, short_repr, short_reprs
 from judgekit.score import Score
 from judgekit.scorers.ranking.retrieval import check_jmespath, find_ranking
 from judgekit.scorers.scope import ScopedScorer
@@ -61,9 +61,7 @@ class GradedRanking(NamedTuple):
     @property
     def normalized(self) -> str:
         """A note on ids that are equal only after normalization."""
-        pairs = [
-            f"{short_repr(identity)} matches {short_repr(judged)}" for identity, judged in self.normalized_ids.items()
-        ]
+        pairs = [" matches ".join(short_reprs([identity, judged])) for identity, judged in self.normalized_ids.items()]
         return f"; after normalization, {join_limited(pairs, limit=10)}" if pairs else ""
 
     def found(self, ranks: Iterable[int]) -> list[JsonValue]:

@@ -1,11 +1,12 @@
 """Character-level comparison: exact match, substring, pattern and similarity."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from judgekit.errors import ConfigError, check_choice, join_limited, short_repr
+from judgekit.errors import ConfigError, check_choice, join_limited, short_repr, short_reprs
+from judgekit.look_alikes import look_alike, look_alike_part
 from judgekit.score import Score
 from judgekit.scorers.text.base import NO_RESPONSE, TextPair, TextScorer, compare_without_gil
 from judgekit.scorers.text.normalization import normalize_text
@@ -26,6 +27,8 @@ SimilarityMeasure: TypeAlias = Literal["levenshtein", "jaro_winkler", "indel", "
 above 0.7, each of up to four equal first characters adds a tenth of the distance to 1.
 """
 
+_MOST = 5
+"""The maximum number of references in a reason."""
 _SECONDS, _SECONDS_INLINE = 1.0, 0.005
 """The time limits of a search: in total, and on the event loop before it restarts in a thread."""
 
@@ -68,7 +71,8 @@ class ExactMatch(TextScorer):
         if match is not None:
             reason = f"the response is {short_repr(match)}{', both normalized' if self.normalize else ''}"
         else:
-            reason = f"the response is {short_repr(texts.response)}, which is not one of: {_named(texts.references)}"
+            shown, *references = short_reprs([texts.response, *texts.references])
+            reason = f"the response is {shown}, which is not one of: {join_limited(references, _MOST, ', ')}"
         value = float((match is not None) != self.negate)
         return Score.scored(self.name, value, reason=reason, details={"reference": match})
 
@@ -101,8 +105,17 @@ class StringPresence(TextScorer):
         if match is not None:
             reason = f"{short_repr(match)} is in the response"
         else:
-            reason = f"not in the response: {_named(texts.references)}"
+            reason = f"not in the response: {join_limited(self._missing(texts), _MOST, ', ')}"
         return Score.scored(self.name, float(match is not None), reason=reason, details={"reference": match})
+
+    @staticmethod
+    def _missing(texts: TextPair) -> Iterator[str]:
+        """Yield the references, each with the part of the response that looks like it."""
+        for reference in texts.references:
+            if (alike := look_alike_part(reference.strip(), texts.response)) is None:
+                yield short_repr(reference)
+            else:
+                yield ", which looks like ".join(short_reprs([reference, alike]))
 
 
 @dataclass(frozen=True)
@@ -203,7 +216,8 @@ class Similarity(TextScorer):
 
         reference = references[values.index(best)]
         which = f", the most similar of {len(values)} references" if len(values) > 1 else ""
-        reason = f"{self.measure} similarity {best:.3f} to {short_repr(reference)}{which}"
+        shown = short_reprs([reference, response] if look_alike(reference, response) else [reference])
+        reason = f"{self.measure} similarity {best:.3f} to {', which looks like the response '.join(shown)}{which}"
         return Score.scored(
             self.name,
             best,
@@ -223,7 +237,3 @@ def _similarities() -> Mapping[SimilarityMeasure, Callable[[str, str], float]]:
         "indel": partial(compare_without_gil, Indel.normalized_similarity),
         "token_sort": lambda left, other: compare_without_gil(token_sort_ratio, left, other) / 100,
     }
-
-
-def _named(references: Sequence[str]) -> str:
-    return join_limited(map(short_repr, references), 5, ", ")

@@ -10,10 +10,17 @@ from typing import NamedTuple, TypeAlias, cast
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from judgekit.errors import short_repr
+from judgekit.errors import short_repr, truncated
 from judgekit.score import Score
 from judgekit.scorers.text.base import TextPair, TextScorer
-from judgekit.scorers.tool_calls.arguments import ABSENT, Absent, ArgDifference, ArgumentValue, side_text
+from judgekit.scorers.tool_calls.arguments import (
+    ABSENT,
+    Absent,
+    ArgDifference,
+    ArgumentValue,
+    difference_texts,
+    side_text,
+)
 from judgekit.traces.equality import same_json
 from judgekit.traces.message import JsonObject
 
@@ -70,8 +77,9 @@ class JSONDiff(TextScorer):
     that is not JSON is an error.
 
     Skipped without a response or a reference. No judge. Details: ``agreed`` and ``leaves``, the two numbers;
-    ``differences``, the first 50, each with its ``path`` and the leaf ``expected`` or ``found`` there, or both;
-    ``more``, the number of others; ``reference``, the one that counts; ``values``, by reference, without blank and
+    ``differences``, the first 50, each with its ``path`` and what was ``expected`` or ``found`` there, or both (where one
+    side has a leaf and the other an array or object, the whole of it); ``more``, the number of others; ``reference``,
+    the one that counts; ``values``, by reference, without blank and
     repeated ones. Or ``error``, the reason why the response is not JSON. Source: the Jaccard index of pairs of path and
     leaf, with each path counted once; paths are those of JSONPath (RFC 9535).
     """
@@ -125,12 +133,18 @@ def _number(written: str) -> float:
 
 
 class _Walk:
-    """A traversal of both sides that counts leaves and those that agree, and records the first that do not."""
+    """A traversal of both sides that counts leaves and those that agree, and records the first that do not.
+
+    Where one side has a leaf and the other an array or object, the difference is recorded with all that is there, and
+    explains those in the array or object.
+    """
 
     def __init__(self, expected: JsonValue, actual: JsonValue) -> None:
         self.agreed = 0
         self.leaves = 0
         self.differences: list[ArgDifference] = []
+        self.unexplained = 0
+        self.listed: list[ArgDifference] = []
         self._value(None, expected, actual)
 
     @property
@@ -138,20 +152,27 @@ class _Walk:
         """The share of leaves that agree."""
         return self.agreed / self.leaves
 
-    def _value(self, path: _Path, expected: ArgumentValue, actual: ArgumentValue) -> None:
+    def _value(
+        self, path: _Path, expected: ArgumentValue, actual: ArgumentValue, *, is_explained: bool = False
+    ) -> None:
         within, others = _parts(expected), _parts(actual)
-        left, right = ABSENT if within else expected, ABSENT if others else actual
-        if left is not ABSENT or right is not ABSENT:
-            self._leaf(path, left, right)
+        is_mixed = bool(within) != bool(others) and not isinstance(expected, Absent) and not isinstance(actual, Absent)
+        if is_mixed or not (within or others):
+            self._leaf(path, expected, actual, is_explained=is_explained)
         for step in within | others if within and others else within or others:
-            self._value((path, step), within.get(step, ABSENT), others.get(step, ABSENT))
+            inner = within.get(step, ABSENT), others.get(step, ABSENT)
+            self._value((path, step), *inner, is_explained=is_explained or is_mixed)
 
-    def _leaf(self, path: _Path, expected: ArgumentValue, actual: ArgumentValue) -> None:
+    def _leaf(self, path: _Path, expected: ArgumentValue, actual: ArgumentValue, *, is_explained: bool) -> None:
         self.leaves += 1
         if not isinstance(expected, Absent) and not isinstance(actual, Absent) and same_json(expected, actual):
             self.agreed += 1
-        elif len(self.differences) < _MOST:
+            return
+        self.unexplained += not is_explained
+        if len(self.differences) < _MOST:
             self.differences.append(ArgDifference(_written(path), expected, actual))
+            if not is_explained and len(self.listed) < _TOLD:
+                self.listed.append(self.differences[-1])
 
 
 def _walks(parsed: _Parsed) -> list[_Walk]:
@@ -170,7 +191,7 @@ def _written(path: _Path) -> str:
     while path is not None:
         path, step = path
         plain = isinstance(step, str) and step.isidentifier() and len(step) <= _LONGEST
-        steps.append(f".{step}" if plain else f"[{side_text(step, _LONGEST)}]")
+        steps.append(f".{step}" if plain else f"[{truncated(side_text(step), _LONGEST)}]")
     return "$" + "".join(reversed(steps))
 
 
@@ -181,9 +202,9 @@ def _explained(references: Sequence[str], walks: Sequence[_Walk]) -> tuple[str, 
     walk = walks[best]
     missed = walk.leaves - walk.agreed
     which = f", most of {len(walks)} references" if len(walks) > 1 else ""
-    differences = [difference.as_text("found", _LONGEST) for difference in walk.differences[:_TOLD]]
-    if missed > _TOLD:
-        differences.append(f"and {missed - _TOLD} more")
+    differences = [*difference_texts(walk.listed, "found", _LONGEST)]
+    if more := walk.unexplained - len(walk.listed):
+        differences.append(f"and {more} more")
     return (
         "; ".join([f"{walk.agreed} of {walk.leaves} leaves agree{which}", *differences]),
         {

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
 from itertools import zip_longest
@@ -12,7 +12,8 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias, cast
 from pydantic import Field, JsonValue, PlainValidator, ValidationError
 from pydantic_core import from_json
 
-from judgekit.errors import ConfigError, truncated, validation_message
+from judgekit.errors import ConfigError, validation_message
+from judgekit.look_alikes import tell_apart
 from judgekit.score import rounded_to_unit
 from judgekit.scorers.text.normalization import fold_text
 from judgekit.scorers.tool_calls.assignment import bottleneck_pairs
@@ -47,15 +48,18 @@ class ArgDifference(NamedTuple):
     expected: ArgumentValue
     actual: ArgumentValue
 
-    def as_text(self, verb: str, max_length: int) -> str:
-        """Return one line such as ``PATH expected X, found Y``, with at most ``max_length`` characters for each part."""
-        expected, actual = side_text(self.expected, max_length), side_text(self.actual, max_length)
-        return f"{truncated(self.path, max_length)} expected {expected}, {verb} {actual}"
-
     def as_json(self, actual_key: str = "actual") -> JsonObject:
         """Return the path and the value on each side, with the second one under the key ``actual_key``."""
         sides = {"expected": self.expected, actual_key: self.actual}
         return {"path": self.path, **{name: side for name, side in sides.items() if not isinstance(side, Absent)}}
+
+
+def difference_texts(differences: Sequence[ArgDifference], verb: str, max_length: int) -> Iterator[str]:
+    """Yield each as ``PATH expected X, found Y``, with at most ``max_length`` characters for each part; see `tell_apart`."""
+    paths = tell_apart([difference.path for difference in differences], max_length)
+    for path, (_, expected, actual) in zip(paths, differences, strict=True):
+        shown = tell_apart([side_text(expected), side_text(actual)], max_length)
+        yield f"{path} expected {f', {verb} '.join(shown)}"
 
 
 class ArgComparison(NamedTuple):
@@ -342,9 +346,9 @@ class _Walk:
         return score
 
 
-def side_text(side: ArgumentValue, max_length: int) -> str:
-    """Return one side of a difference as text of at most ``max_length`` characters."""
-    return side.value if isinstance(side, Absent) else truncated(compact_json(side), max_length)
+def side_text(side: ArgumentValue) -> str:
+    """Return one side of a difference as text."""
+    return side.value if isinstance(side, Absent) else compact_json(side)
 
 
 def _step(name: str) -> str:

@@ -10,12 +10,12 @@ from pydantic import JsonValue
 from judgekit.errors import join_limited, truncated
 from judgekit.score import Explanation
 from judgekit.scorers.agents import calling_agent
-from judgekit.scorers.tool_calls.arguments import EQUAL_ARGS, ArgComparison
+from judgekit.scorers.tool_calls.arguments import EQUAL_ARGS, ArgComparison, difference_texts
 from judgekit.scorers.tool_calls.matching import Match
 from judgekit.traces.behavior import Agent
 from judgekit.traces.equality import copy_json
 from judgekit.traces.message import JsonObject, ToolCall
-from judgekit.traces.rendering import quoted_name
+from judgekit.traces.rendering import quoted_names
 from judgekit.traces.trace import ActualCall
 from judgekit.traces.tree import MessageNumber
 
@@ -175,30 +175,34 @@ def _reason(
     else:
         head = f"no call was expected{'' if match.calls.actual else ' and none was made'}"
     parts = [head]
-    if differing := [_pair_in_words(match, pair) for pair in pairs if pair.comparison.differences]:
+    called = [call.name for call in match.calls.expected] + [actual.call.name for actual in match.calls.actual]
+    names = {name: truncated(shown, _LONGEST) for name, shown in quoted_names(called).items()}
+    if differing := [_pair_in_words(match, pair, names) for pair in pairs if pair.comparison.differences]:
         parts.append(join_limited(differing, _MOST))
     if missing:
-        parts.append(_named("missing", match.rules.missing, [match.calls.expected[at] for at in missing]))
+        parts.append(_named("missing", match.rules.missing, [match.calls.expected[at] for at in missing], names))
     if displaced:
-        parts.append(_named("out of order", "forbid", [match.calls.actual[pair.actual] for pair in displaced]))
+        parts.append(_named("out of order", "forbid", [match.calls.actual[pair.actual] for pair in displaced], names))
     if extra:
-        parts.append(_named("extra", match.rules.extra, [match.calls.actual[at] for at in extra]))
+        parts.append(_named("extra", match.rules.extra, [match.calls.actual[at] for at in extra], names))
     return "; ".join(parts)
 
 
-def _pair_in_words(match: Match, pair: _Aligned) -> str:
+def _pair_in_words(match: Match, pair: _Aligned, names: Mapping[str, str]) -> str:
     call = match.calls.actual[pair.actual].call
     if call.args_error is not None:
-        return f"{_name(call.name)}: unreadable arguments ({call.args_error})"
+        return f"{names[call.name]}: unreadable arguments ({call.args_error})"
     similarities = {path: f" (similarity {number:.2f})" for path, number in pair.comparison.similarities}
     differences = [
-        f"{difference.as_text('got', _LONGEST)}{similarities.get(difference.path, '')}"
-        for difference in pair.comparison.differences
+        f"{text}{similarities.get(difference.path, '')}"
+        for difference, text in zip(
+            pair.comparison.differences, difference_texts(pair.comparison.differences, "got", _LONGEST), strict=True
+        )
     ]
-    return f"{_name(call.name)}: {join_limited(differences, _MOST, ', ')}"
+    return f"{names[call.name]}: {join_limited(differences, _MOST, ', ')}"
 
 
-def _named(what: str, rule: str, calls: Iterable[ToolCall | ActualCall]) -> str:
+def _named(what: str, rule: str, calls: Iterable[ToolCall | ActualCall], names: Mapping[str, str]) -> str:
     """Return tools with the number of their calls and the messages: ``extra: search x2 (messages 4, 8)``."""
     messages_by_tool = defaultdict[str, list[MessageNumber | None]](list)
     for call in calls:
@@ -209,9 +213,5 @@ def _named(what: str, rule: str, calls: Iterable[ToolCall | ActualCall]) -> str:
         numbers = list(dict.fromkeys(str(message) for message in messages if message is not None))
         times = "" if len(messages) == 1 else f" x{len(messages)}"
         where = f" (message{'s' if len(numbers) > 1 else ''} {join_limited(numbers, _MOST, ', ')})" if numbers else ""
-        tools.append(f"{_name(name)}{times}{where}")
+        tools.append(f"{names[name]}{times}{where}")
     return f"{what}{', allowed' if rule == 'allow' else ''}: {join_limited(tools, _MOST, ', ')}"
-
-
-def _name(name: str) -> str:
-    return truncated(quoted_name(name), _LONGEST)

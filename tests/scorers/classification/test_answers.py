@@ -268,6 +268,14 @@ def test_a_sample_without_a_response_or_an_expected_text_is_skipped(messages, kn
     assert (found.status, found.reason) == ("skipped", reason)
 
 
+def test_a_percentage_is_not_its_number_unless_asked():
+    for texts in (("20%", "20"), ("20", "20%"), ("It is 20 percent.", "20"), ("百分之20", "20")):
+        assert score(*texts).label == "wrong"
+        assert score(*texts, ignore_percent=True).label == "matched"
+    assert score("It is 20 percent.", "20%").label == score("百分之20", "20%").label == "matched"
+    assert signature(AnswerMatch(ignore_percent=True)) != signature(AnswerMatch())
+
+
 def test_stop_words_can_be_given_and_are_then_the_only_ones():
     assert score("the PARIS", "paris", stop_words=["Paris"]).details["only_response"] == ["the"]
     assert score("foo bar", "bar", stop_words=("foo",), recipe="published").details["similarity"] == 1

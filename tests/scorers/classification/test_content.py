@@ -52,9 +52,20 @@ def test_numbers_are_words_as_they_are_written():
         ("5kg", "5 kg"),
         ("2nd", "2 nd"),
         ("abc123", "abc123"),
+        ("20% of 30", "20% 30"),
+        ("-1,250.5 %", "-1250.5%"),
+        ("20\uff05 or 20 percent, 20 per cent", "20%"),
+        ("百分之20", "20%"),
+        ("上涨20%", "上 涨 20%"),
+        ("20 percentage points", "20 percentage points"),
     ]
     for text, words in cases:
         assert content(text) == set(words.split())
+
+
+def test_a_percentage_is_its_number_only_if_asked():
+    for text in ("20%", "20 percent", "百分之20", "20"):
+        assert content_words(text, AUTO, STOP_WORDS, ignore_percent=True) == {"20"}
 
 
 def test_what_follows_a_negation_in_its_clause_carries_a_mark():
