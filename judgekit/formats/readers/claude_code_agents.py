@@ -26,10 +26,10 @@ def progress_rows(rows: Sequence[SessionRow], number: int) -> Iterator[SessionRo
 
     The other rows must have their threads; see `group_threads`.
     """
-    known: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    read_contents: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for row in rows:
         if row.thread is not None:
-            known[row.thread] |= row.contents
+            read_contents[row.thread] |= row.contents
     for row in rows:
         progress = as_object(row.fields.get("data")) if row.kind == "progress" else {}
         name = str_or_none(progress.get("agentId")) or str_or_none(row.fields.get("parentToolUseID"))
@@ -37,10 +37,14 @@ def progress_rows(rows: Sequence[SessionRow], number: int) -> Iterator[SessionRo
         if progress.get("type") != "agent_progress" or name is None or "message" not in message:
             continue
         copy: JsonObject = {"timestamp": row.fields.get("timestamp"), **message}
-        said = SessionRow(FieldTracker(copy), number, name)
-        row.is_read = said.is_message
-        if said.is_message and not said.contents <= known[name] and (data := row.tracker.object("data")) is not None:
-            known[name] |= said.contents
+        sub_agent_row = SessionRow(FieldTracker(copy), number, name)
+        row.is_read = sub_agent_row.is_message
+        if (
+            sub_agent_row.is_message
+            and not sub_agent_row.contents <= read_contents[name]
+            and (data := row.tracker.object("data")) is not None
+        ):
+            read_contents[name] |= sub_agent_row.contents
             data.take("message")
             yield SessionRow(FieldTracker(copy, f"{data.path}.message", data.warnings), number, name)
             number += 1
@@ -81,8 +85,8 @@ def inherited_rows(
         if name is None or name == main:
             continue
         parent = next((owners[call] for call in calls.get(name, ()) if owners.get(call, name) != name), main)
-        known = {mark for row in threads.get(parent, ()) for mark in row.copy_marks}
-        copies = [position for position, row in enumerate(rows) if row.copy_marks & known]
+        marks = {mark for row in threads.get(parent, ()) for mark in row.copy_marks}
+        copies = [position for position, row in enumerate(rows) if row.copy_marks & marks]
         if copies:
             last = copies[-1] + 1
             called = {identity for row in rows[:last] for identity in row.called}

@@ -65,15 +65,17 @@ def inherited_count(log: SubAgentLog, parent: Iterable[JsonValue]) -> int:
 
     A sub-agent that continues its parent's conversation begins with a copy of that: of all items, or of messages only.
     """
-    known = {_said(item) for item in map(_item, parent)} - {None}
+    inherited = {_words(item) for item in map(_item, parent)} - {None}
     own = [_item(row) for row in log.rows]
-    last = max((at for at, item in enumerate(own) if "call_id" in item and _said(item) in known), default=0)
+    last = max((at for at, item in enumerate(own) if "call_id" in item and _words(item) in inherited), default=0)
     calls = {str(item.get("call_id")) for item in own[: last + 1]}
     headers = {thread.identity for row in log.rows if (thread := codex_thread(row)) is not None}
     is_fork = len(headers) > 1 or bool(log.about.get("forked_from_id"))
     for at in range(last + 1, len(own)):
-        if (said := _said(own[at])) is not None or "output" in own[at]:
-            if not (is_fork and said in known) and not ("output" in own[at] and str(own[at].get("call_id")) in calls):
+        if (words := _words(own[at])) is not None or "output" in own[at]:
+            if not (is_fork and words in inherited) and not (
+                "output" in own[at] and str(own[at].get("call_id")) in calls
+            ):
                 break
             last = at
     return last
@@ -108,7 +110,7 @@ def _item(row: JsonValue) -> JsonObject:
     return payload if isinstance(payload, dict) else as_object(row)
 
 
-def _said(item: JsonObject) -> tuple[str, ...] | None:
+def _words(item: JsonObject) -> tuple[str, ...] | None:
     """Return a message or call as it is compared; ``None`` for results, events and others."""
     if item.get("type") == "message":
         return (str(item.get("role")), *(str(part.get("text")) for part in objects_in(item.get("content"))))
