@@ -20,28 +20,29 @@ def hashable_argument(name: str, value: JsonValue) -> Hashable:
 
 
 class ArgumentTable:
-    """Equal values of an argument have the same code. Expected calls are rows, actual calls are columns.
+    """Equal values of an argument have the same code.
 
     Args:
-        expected: The arguments of each expected call.
-        actual: The arguments of each actual call; ``None`` if they could not be read.
+        rows: The arguments of each call of one side; ``None`` if they could not be read.
+        columns: Those of the other side.
     """
 
     def __init__(
-        self, expected: Sequence[Mapping[str, JsonValue]], actual: Sequence[Mapping[str, JsonValue] | None]
+        self, rows: Sequence[Mapping[str, JsonValue] | None], columns: Sequence[Mapping[str, JsonValue] | None]
     ) -> None:
         import numpy as np  # noqa: PLC0415 - slow to import, and rarely needed
 
-        readable = [args or {} for args in actual]
-        self._names = list(dict.fromkeys(name for args in (*expected, *readable) for name in args))
+        self._sides = rows, columns
+        self._names = list(dict.fromkeys(name for args in (*rows, *columns) for name in args or ()))
         self._codes: dict[Hashable, int] = {}
         width = len(self._names)
-        count = np.int8 if width < 128 else np.int32
-        self._rows = np.array([self._coded(args) for args in expected], dtype=np.int32).reshape(len(expected), width).T
-        self._columns = [self._coded(args) for args in readable]
-        self._row_sizes = np.array([len(args) for args in expected], dtype=count)
+        count = np.int8 if width < 127 else np.int32
+        coded_rows = [self._coded(args or {}) for args in rows]
+        self._rows = np.array(coded_rows, dtype=np.int32).reshape(len(rows), width).T
+        self._columns = [self._coded(args or {}) for args in columns]
+        # A call that could not be read counts as one argument, so that its scores are 0.
+        self._row_sizes = np.array([1 if args is None else len(args) for args in rows], dtype=count)
         self._absent = [(codes == _NEITHER).astype(count) if not codes.all() else None for codes in self._rows]
-        self._are_readable = [args is not None for args in actual]
 
     def _coded(self, args: Mapping[str, JsonValue]) -> Sequence[int]:
         codes = self._codes
@@ -51,13 +52,13 @@ class ArgumentTable:
         ]
 
     def scores(self, column: int) -> "Weights":
-        """Return the score of an actual call with each expected one: the share of equal arguments."""
+        """Return the score of a column with each row: the share of equal arguments."""
         import numpy as np  # noqa: PLC0415 - as above
 
         equal, either = np.zeros_like(self._row_sizes), self._row_sizes
         codes = self._columns[column]
         if not any(codes):
-            return np.where(either, 0.0, float(self._are_readable[column]))
+            return np.where(either, 0.0, float(self._sides[1][column] is not None))
         for row_codes, absent, code in zip(self._rows, self._absent, codes, strict=True):
             if code != _NEITHER:
                 equal += (row_codes == code).view(np.int8)
@@ -69,4 +70,9 @@ class ArgumentTable:
         """Return the scores of all pairs."""
         import numpy as np  # noqa: PLC0415 - as above
 
-        return np.stack([self.scores(column) for column in range(len(self._columns))], axis=1)
+        rows, columns = self._sides
+        by_row = ArgumentTable(columns, rows)  # writing whole rows is much faster
+        scores = np.empty((len(rows), len(columns)))
+        for row in range(len(rows)):
+            scores[row] = by_row.scores(row)
+        return scores
