@@ -25,7 +25,6 @@ from judgekit.traces.message import (
     OtherPart,
     Part,
     ReasoningPart,
-    ToolCall,
 )
 from judgekit.traces.recording import TraceWarning
 from judgekit.traces.sample import References, Sample
@@ -100,6 +99,8 @@ _KNOWN = (_SAID, _SPEAKERS, _ARGUMENTS, ("type", "part_kind"))
 _ALL_KNOWN = frozenset(chain(*_KNOWN))
 _WIDE = 100
 """The number of fields from which an object's names are not remembered."""
+_NESTED = frozenset((dict, list))
+"""The types of parsed values with others in them."""
 _SORTED = json.JSONEncoder(sort_keys=True)
 _LONG = 40
 """The length from which a text is also searched for within other texts, which may quote it."""
@@ -258,9 +259,24 @@ def _holds_text(leftover: JsonValue) -> bool:
 
 
 def _spoken(value: JsonValue, name: str) -> dict[_Spoken, None]:
-    """Return the different texts and calls in a field."""
-    structure = _message_structure(value, name)
-    return dict.fromkeys(_texts_and_calls(structure, name)) if structure else {}
+    """Return the different texts and calls in a field, at any depth."""
+    spoken: dict[_Spoken, None] = {}
+    of_message = name.endswith(".extra")
+    pending: list[tuple[str, JsonValue]] = [(name, _message_structure(value, name))]
+    while pending:
+        field, node = pending.pop()
+        if isinstance(node, list):
+            pending += [(field, item) for item in node if item and type(item) in _NESTED]
+        elif isinstance(node, dict) and (field not in _ASIDE or field == name):
+            fields = _known_fields(node)
+            is_call = field in _CALLS or _is_call(node, fields, of_message=of_message)
+            if is_call and (call := _call(node)) is not None:
+                spoken[call] = None
+            if fields.said and (field in _HOLDERS or _is_message(node, fields)):
+                for said in fields.said:
+                    _add_texts(node[said], spoken)
+            pending += [(inner, held) for inner, held in node.items() if held and type(held) in _NESTED]
+    return spoken
 
 
 def _message_structure(value: JsonValue, name: str) -> JsonValue:
@@ -287,30 +303,6 @@ def _read(messages: Sequence[Message]) -> tuple[set[str], set[tuple[str, str]]]:
         for call in message.tool_calls if isinstance(message, AIMessage | HumanMessage) else ():
             calls.add((call.name, _canonical(call.args if call.args_error is None else call.args_raw)))
     return {*texts, answer.strip()}, calls
-
-
-def _texts_and_calls(value: JsonValue, key: str) -> Iterator[_Spoken]:
-    """Yield the texts and calls in a value, at any depth."""
-    of_message = key.endswith(".extra")
-    pending: list[tuple[str, JsonValue]] = [(key, value)]
-    while pending:
-        name, node = pending.pop()
-        if isinstance(node, list):
-            pending += [(name, item) for item in node if item and isinstance(item, dict | list)]
-        elif isinstance(node, dict) and (name not in _ASIDE or name == key):
-            fields = _known_fields(node)
-            is_call = name in _CALLS or _is_call(node, fields, of_message=of_message)
-            if is_call and (call := _call(node)) is not None:
-                yield call
-            if fields.said and (name in _HOLDERS or _is_message(node, fields)):
-                for field in fields.said:
-                    if not isinstance(text := node[field], str):
-                        yield from _texts(text)
-                    elif text := text.strip():
-                        yield text
-            for field, held in node.items():
-                if held and isinstance(held, dict | list):
-                    pending.append((field, held))
 
 
 class _KnownFields(NamedTuple):
@@ -353,19 +345,19 @@ def _holds(node: JsonObject, names: tuple[str, ...], kind: type | UnionType) -> 
     return any(isinstance(node[name], kind) for name in names)
 
 
-def _texts(content: JsonValue) -> Iterator[str]:
-    """Yield the texts of a message's content, which may be a list of parts."""
+def _add_texts(content: JsonValue, spoken: dict[_Spoken, None]) -> None:
+    """Add the texts of a message's content, which may be a list of parts."""
     if isinstance(content, str):
         if content := content.strip():
-            yield content
+            spoken[content] = None
     elif isinstance(content, list):
         for part in content:
-            yield from _texts(part)
+            _add_texts(part, spoken)
     elif isinstance(content, dict):
         fields = _known_fields(content)
         if not _is_message(content, fields):  # messages within are handled separately
             for name in fields.said:
-                yield from _texts(content[name])
+                _add_texts(content[name], spoken)
 
 
 def _call(node: JsonObject) -> tuple[str, str] | None:
@@ -393,24 +385,27 @@ def _canonical_text(arguments: str) -> str:
 def warn_of_repeated_keys(sample: Sample) -> None:
     """Add a warning to a new sample for each call whose arguments repeat a key, unless it has the warning already."""
     expected = [
-        (f"reference_tool_calls[{index}]", call) for index, call in enumerate(sample.reference_tool_calls or ())
+        (f"reference_tool_calls[{index}]", call.args_raw)
+        for index, call in enumerate(sample.reference_tool_calls or ())
+        if call.args_raw is not None and call.args_error is None
     ]
     warnings = [
         TraceWarning(
             f"the arguments repeat a key, whose last value is read: {join_limited(map(repr, keys), 5, ', ')}", path=path
         )
-        for path, call in chain(_placed_calls(sample.trace), expected)
-        if call.args_raw is not None and call.args_error is None
-        if (keys := dict.fromkeys(repeated_keys(call.args_raw)))
+        for path, text in chain(_recorded_arguments(sample.trace), expected)
+        if (keys := dict.fromkeys(repeated_keys(text)))
     ]
     if new := [warning for warning in warnings if warning not in sample.trace.warnings]:
         set_unvalidated(sample.trace, warnings=(*sample.trace.warnings, *new))
 
 
-def _placed_calls(trace: Trace, path: str = "") -> Iterator[tuple[str, ToolCall]]:
+def _recorded_arguments(trace: Trace, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the place and text of arguments that were recorded as a text which holds more than they do."""
     for index, message in enumerate(trace.messages):
-        calls = message.tool_calls if isinstance(message, AIMessage | HumanMessage) else ()
+        calls = message.tool_calls if isinstance(message, (AIMessage, HumanMessage)) else ()
         for position, call in enumerate(calls):
-            yield f"{path}messages[{index}].tool_calls[{position}]", call
+            if call.args_raw is not None and call.args_error is None:
+                yield f"{path}messages[{index}].tool_calls[{position}]", call.args_raw
     for index, child in enumerate(trace.children):
-        yield from _placed_calls(child, f"{path}children[{index}].")
+        yield from _recorded_arguments(child, f"{path}children[{index}].")

@@ -353,17 +353,11 @@ def _extras(messages: Sequence[Message], warned: Collection[str], textless: Coll
 
 def _without_warned(extra: JsonObject, warned: Collection[str]) -> JsonObject:
     """Return the leftover of a message without fields that have a warning. Other choices always have one."""
-    if not warned and not _holds_choices(extra):
-        return extra
     return {
         name: _without_warned(value, ()) if isinstance(value, dict) else value
         for name, value in extra.items()
         if name != OTHER_CHOICES and name not in warned
     }
-
-
-def _holds_choices(extra: JsonObject) -> bool:
-    return OTHER_CHOICES in extra or any(isinstance(value, dict) and _holds_choices(value) for value in extra.values())
 
 
 def _child_messages(children: Iterable[Trace]) -> Iterator[Message]:
