@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from judgekit.traces.message import AIMessage, Message
+from judgekit.traces.message import Message
 from judgekit.traces.recording import TraceWarning
 
 _BACK = "transfer_back_to_"
@@ -17,10 +17,13 @@ def hidden_work_warnings(messages: Sequence[Message]) -> list[TraceWarning]:
 
     By default, supervisors keep only the last message of their agents.
     """
-    said = [message for message in messages if isinstance(message, AIMessage)]
-    backs = [message for message in said if any(call.name.startswith(_BACK) for call in message.tool_calls)]
-    agents = {message.agent for message in backs}
-    shown = (call for message in said if message.agent in agents for call in message.tool_calls)
-    if not backs or None in agents or any(not call.name.startswith(_BACK) for call in shown):
+    calls = [
+        (message.agent, call.name.startswith(_BACK))
+        for message in messages
+        if message.role == "assistant"
+        for call in message.tool_calls
+    ]
+    agents = {agent for agent, hands_back in calls if hands_back}
+    if not agents or None in agents or any(agent in agents and not hands_back for agent, hands_back in calls):
         return []
     return [TraceWarning(HIDDEN_WORK)]
