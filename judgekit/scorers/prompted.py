@@ -16,7 +16,10 @@ from judgekit.judges.prompt_file import load_prompt
 from judgekit.score import ScaleValue, Score
 from judgekit.scorers.evidence import CitedMessage, Quotation, check_message_numbers, quotation_found
 from judgekit.scorers.judged import AgentJudgedScorer
+from judgekit.scorers.unanswered import unanswered
+from judgekit.traces.ending import missing_answer
 from judgekit.traces.sample import Sample
+from judgekit.traces.sample_path import ValuePath
 from judgekit.traces.tree import MessageNumber
 
 
@@ -89,8 +92,13 @@ class PromptScorer(AgentJudgedScorer):
 
     async def _score(self, sample: Sample) -> Score:
         prompt = self.prompts[0]
-        if missing := prompt.missing_inputs(sample):
+        of_answer = {name for name in prompt.inputs if ValuePath.parse(name).root == "response"}
+        no_answer = missing_answer(sample.trace) if of_answer else None
+        missing = prompt.missing_inputs(sample)
+        if missing := [name for name in missing if no_answer is None or name not in of_answer]:
             return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
+        if no_answer is not None:
+            return unanswered(Score.scored(self.name, 0.0), no_answer)
         grade: Mapping[str, ScaleValue] = dict(prompt.scale)
 
         def check(answer: BaseModel, sample: Sample) -> None:

@@ -96,6 +96,7 @@ class Recording(FrozenModel):
     usage: Usage | None = None
     cost_usd: FiniteFloat | None = None
     termination: str | None = None
+    error: str | None = None
     labels: Many[Label] = ()
     children: Many[Self] = ()
     metadata: JsonObject = Field(default_factory=dict)

@@ -53,6 +53,7 @@ class Trace(Recording):
         usage: The token counts of the whole conversation as reported, never computed; ``None`` if not reported.
         cost_usd: The cost in US dollars as reported, never computed; ``None`` if not reported.
         termination: The reason why the conversation ended, as recorded; ``None`` if unknown.
+        error: The error with which the agent failed in the end, as recorded; ``None`` if none was recorded.
         labels: The verdicts that came with the recording.
         children: The traces of sub-agents, and of other conversations in the same record.
         metadata: Facts about the trace that have no attribute of their own.

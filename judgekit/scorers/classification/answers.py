@@ -16,7 +16,9 @@ from judgekit.scorers.classification.content import NEGATED, content_words, load
 from judgekit.scorers.text.base import TextPair, texts_to_compare
 from judgekit.scorers.text.normalization import normalize_text
 from judgekit.scorers.text.words import Tokenize, splitter
+from judgekit.scorers.unanswered import unanswered
 from judgekit.scoring import SyncScore, compute_score
+from judgekit.traces.ending import missing_answer
 from judgekit.traces.rendering import escape_surrogates
 from judgekit.traces.sample import Sample
 
@@ -103,15 +105,18 @@ class AnswerMatch(SyncScore):
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
-        response, labels = sample.trace.response, _known(sample)
+        missing, labels = missing_answer(sample.trace), _known(sample)
+        response = sample.trace.response if missing is None else ""
         pair = (
             TextPair(escape_surrogates(response), labels)
             if response is not None and labels
-            else texts_to_compare(sample)
+            else texts_to_compare(sample, missing)
         )
         if isinstance(pair, str):
             lacks = "" if response is None else ", no label and no expected_output"
             return Score.skipped(self.name, pair + lacks)
+        if missing is not None:
+            return unanswered(self._compared(pair), missing)
         characters = len(pair.response) + sum(map(len, pair.references))
         return await compute_score(lambda: self._compared(pair), large=characters > _FEW)
 

@@ -5,7 +5,9 @@ from typing import Literal, TypeAlias, get_args
 
 from judgekit.errors import ConfigError, check_choice, short_reprs
 from judgekit.score import Score
+from judgekit.scorers.unanswered import unanswered
 from judgekit.scoring import SyncScore
+from judgekit.traces.ending import missing_answer
 from judgekit.traces.rendering import escape_surrogates
 from judgekit.traces.sample import Sample
 
@@ -65,7 +67,9 @@ class Classification(SyncScore):
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
+        missing = missing_answer(sample.trace) if sample.prediction is None else None
         predicted = sample.trace.response if sample.prediction is None else sample.prediction
+        predicted = predicted if missing is None else ""
         if sample.label is None or not (true := sample.label.strip()):
             return Score.skipped(self.name, f"the sample's label is {'missing' if sample.label is None else 'empty'}")
         if predicted is None:
@@ -74,7 +78,7 @@ class Classification(SyncScore):
         correct = predicted == true
         shown, expected = short_reprs([predicted, true])
         answer = f"predicted {shown}" if predicted else "no answer"
-        return Score.scored(
+        score = Score.scored(
             self.name,
             float(correct),
             label="correct" if correct else "wrong" if predicted else "no_answer",
@@ -82,3 +86,4 @@ class Classification(SyncScore):
             details={"true": true, "predicted": predicted, "measure": self.measure, "positive": self.positive},
             aggregate="classification",
         )
+        return score if missing is None else unanswered(score, missing)

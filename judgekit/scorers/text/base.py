@@ -8,7 +8,9 @@ from typing import ClassVar, NamedTuple, final
 
 from judgekit.errors import ConfigError
 from judgekit.score import Score
+from judgekit.scorers.unanswered import unanswered
 from judgekit.scoring import SyncScore, compute_score
+from judgekit.traces.ending import MissingAnswer, missing_answer
 from judgekit.traces.rendering import escape_surrogates
 from judgekit.traces.sample import Sample
 from judgekit.traces.sample_path import TextTemplate, sample_template, sample_value, value_text
@@ -72,21 +74,28 @@ class TextScorer(SyncScore, ABC):
     @final
     def compute(self, sample: Sample, /) -> Score:
         """Return the score of one sample, computed in the calling thread."""
-        texts = self._filled_texts(sample) if self.response or self.reference else texts_to_compare(sample)
-        return Score.skipped(self.name, texts) if isinstance(texts, str) else self._compare(texts)
+        looks_for_answer = any(path.root == "response" for path in self._templates[0].paths)
+        missing = missing_answer(sample.trace) if looks_for_answer else None
+        is_filled = self.response or self.reference
+        texts = self._filled_texts(sample, missing) if is_filled else texts_to_compare(sample, missing)
+        if isinstance(texts, str):
+            return Score.skipped(self.name, texts)
+        return self._compare(texts) if missing is None else unanswered(self._compare(texts), missing)
 
-    def _filled_texts(self, sample: Sample) -> TextPair | str:
+    def _filled_texts(self, sample: Sample, missing: MissingAnswer | None) -> TextPair | str:
         """Return the texts to compare, filled with values of the sample, or the reason to skip it."""
         response, expected = self._templates
         value_at = partial(sample_value, sample)
-        if missing := [*response.missing(value_at), *(expected.missing(value_at) if expected else ())]:
-            return f"the sample has no {missing[0]}"
+        holes = response.missing(value_at) if missing is None else ()
+        if unfilled := [*holes, *(expected.missing(value_at) if expected else ())]:
+            return f"the sample has no {unfilled[0]}"
         references = (expected.fill(value_at),) if expected else sample.all_references
         if not references:
             return "the sample has no reference"
         if not (references[0].strip() or self._compares_blanks):
             return _EMPTY_REFERENCE
-        return TextPair(escape_surrogates(response.fill(value_at)), tuple(map(escape_surrogates, references)))
+        filled = response.fill(value_at) if missing is None else ""
+        return TextPair(escape_surrogates(filled), tuple(map(escape_surrogates, references)))
 
     @cached_property
     def _templates(self) -> tuple[TextTemplate, TextTemplate | None]:
@@ -106,9 +115,9 @@ class TextScorer(SyncScore, ABC):
         """Return the score of a response and its references."""
 
 
-def texts_to_compare(sample: Sample) -> TextPair | str:
-    """Return the texts to compare, or the reason to skip the sample."""
-    if (response := sample.trace.response) is None:
+def texts_to_compare(sample: Sample, missing: MissingAnswer | None = None) -> TextPair | str:
+    """Return the texts to compare, or the reason to skip the sample. A missing answer is empty."""
+    if (response := sample.trace.response if missing is None else "") is None:
         return NO_RESPONSE
     if references := sample.all_references:
         return TextPair(escape_surrogates(response), tuple(dict.fromkeys(map(escape_surrogates, references))))

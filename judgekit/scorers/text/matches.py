@@ -10,8 +10,10 @@ from judgekit.look_alikes import look_alike, look_alike_part
 from judgekit.score import Score
 from judgekit.scorers.text.base import NO_RESPONSE, TextPair, TextScorer, compare_without_gil
 from judgekit.scorers.text.normalization import normalize_text
+from judgekit.scorers.unanswered import unanswered
 from judgekit.scoring import SyncScore
 from judgekit.threads import run_in_thread
+from judgekit.traces.ending import missing_answer
 from judgekit.traces.sample import Sample
 
 if TYPE_CHECKING:
@@ -154,6 +156,8 @@ class Regex(SyncScore):
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
+        if (missing := missing_answer(sample.trace)) is not None:
+            return unanswered(self._not_found, missing)
         if (response := sample.trace.response) is None:
             return Score.skipped(self.name, NO_RESPONSE)
         try:
@@ -163,13 +167,18 @@ class Regex(SyncScore):
                 f"the search for {self.pattern!r} timed out after {_SECONDS:g} s in a response of "
                 f"{len(response):,} characters; avoid nested repeats in the pattern"
             ) from error
-        pattern, part = short_repr(self.pattern), "the whole response" if self.full_match else "the response"
         if match is None:
-            reason = f"{pattern} does not match {part}" if self.full_match else f"{pattern} is not in {part}"
-            return Score.scored(self.name, 0, reason=reason, details={"start": None, "end": None})
+            return self._not_found
+        pattern, part = short_repr(self.pattern), "the whole response" if self.full_match else "the response"
         start, end = match.span()
         reason = f"{pattern} matches {part}" if self.full_match else f"{pattern} is in {part}: {short_repr(match[0])}"
         return Score.scored(self.name, 1, reason=reason, details={"start": start, "end": end})
+
+    @property
+    def _not_found(self) -> Score:
+        pattern = short_repr(self.pattern)
+        reason = f"{pattern} does not match the whole response" if self.full_match else f"{pattern} is not in the response"
+        return Score.scored(self.name, 0, reason=reason, details={"start": None, "end": None})
 
     async def _search(self, response: str) -> "Match[str] | None":
         search = self._compiled.fullmatch if self.full_match else self._compiled.search

@@ -257,8 +257,9 @@ def test_texts_without_content_words_match_only_if_they_are_equal_and_are_warned
 @pytest.mark.parametrize(
     ("messages", "known", "reason"),
     [
-        ([HumanMessage("Hi")], {"label": "x"}, "the sample has no response: there is no agent message"),
-        ([HumanMessage("Hi")], {}, "the sample has no response: there is no agent message"),
+        ([], {"label": "x"}, "the sample has no response: there is no agent message"),
+        ([], {}, "the sample has no response: there is no agent message"),
+        ([HumanMessage("Hi")], {}, "the sample has no reference, no label and no expected_output"),
         ([AIMessage("Hi")], {}, "the sample has no reference, no label and no expected_output"),
         ([AIMessage("Hi")], {"reference": " "}, "the reference is empty, no label and no expected_output"),
     ],

@@ -41,7 +41,8 @@ def test_a_prediction_or_else_the_whole_response_is_compared_with_the_label():
     ],
 )
 def test_a_sample_without_a_label_or_a_prediction_is_skipped(response, known, reason):
-    found = score(response, **known)
+    messages = [] if response is None else [AIMessage(response)]
+    found = Classification().score(Sample.of(messages, **known))
     assert (found.status, found.reason) == ("skipped", reason)
 
 

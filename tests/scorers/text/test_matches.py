@@ -37,7 +37,7 @@ REFERRING = [ExactMatch(), StringPresence(), *map(Similarity, ("levenshtein", "j
 class TestEachThatNeedsReferences:
     def test_it_is_skipped_without_a_response_or_a_reference(self, scorer):
         reasons = {
-            "the sample has no response: there is no agent message": sample(None, "a"),
+            "the sample has no response: there is no agent message": Sample(id="s", reference="a"),
             "the sample has no reference": sample("a"),
             "the reference is empty": sample("a", " ", ""),
         }
@@ -135,7 +135,8 @@ def test_a_pattern_scores_what_it_says():
 
 def test_a_pattern_needs_a_response_alone():
     no_response = "the sample has no response: there is no agent message"
-    assert Regex("a").score(sample(None, "a")) == Score.skipped("regex", no_response)
+    assert Regex("a").score(Sample(id="s")) == Score.skipped("regex", no_response)
+    assert Regex("a").score(sample("a")).value == 1
 
 
 def test_a_bad_pattern_is_refused_at_once():

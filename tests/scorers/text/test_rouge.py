@@ -296,7 +296,7 @@ def test_lines_that_would_take_too_long_fail_at_once(text):
 
 
 def test_without_a_response_it_is_skipped():
-    found = ROUGE().score(Sample.of([HumanMessage("Hi")], id="one", reference="a"))
+    found = ROUGE().score(Sample(id="one", reference="a"))
     assert (found.status, found.reason) == ("skipped", "the sample has no response: there is no agent message")
 
 

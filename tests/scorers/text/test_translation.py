@@ -170,7 +170,7 @@ def test_without_a_reference_or_with_an_empty_one_a_sample_is_skipped(scorer):
     score = scorer.score(sample("some response words here", "", " \n"))
     assert (score.status, score.reason) == ("skipped", "the reference is empty")
     assert scorer.score(sample("some")).status == "skipped"
-    assert scorer.score(Sample.of([HumanMessage("?")], reference="some")).status == "skipped"
+    assert scorer.score(Sample(id="s", reference="some")).status == "skipped"
 
 
 def test_a_reference_of_which_no_words_are_left_is_skipped():
