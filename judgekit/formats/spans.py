@@ -209,6 +209,12 @@ def unread_contents(spans: Iterable[Span]) -> str | None:
     return f"spans: no messages that can be read, although these attributes may hold some: {shown}" if names else None
 
 
+def final_error(spans: Sequence[Span]) -> str | None:
+    """Return the error of the last outermost span, or else of the span that began last; they are ordered by start."""
+    outermost = [span.error for span in spans if span.parent is None][-1:]
+    return next((error for error in (*outermost, *(span.error for span in spans[-1:])) if error), None)
+
+
 def _put_back(spans: list[JsonObject]) -> None:
     """Put messages from log records back into the spans of one trace."""
     places = {span_id_of(span): index for index, span in enumerate(spans) if "attributes" in span}

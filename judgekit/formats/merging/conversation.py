@@ -9,7 +9,7 @@ from judgekit.formats.merging.threads import Thread, Threads
 from judgekit.formats.merging.tools import add_tool_results
 from judgekit.formats.merging.variants import Variants
 from judgekit.formats.moved_messages import READ_TOGETHER_HINT
-from judgekit.formats.spans import Span, time_range
+from judgekit.formats.spans import Span, final_error, time_range
 from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage
 from judgekit.traces.recording import TraceWarning
 from judgekit.traces.trace import Trace
@@ -76,7 +76,9 @@ def merge_steps(steps: Sequence[SpanStep]) -> dict[str, object]:
             TraceWarning(f"{problem}: if it was moved to log records, {READ_TOGETHER_HINT}")
         )
     metadata = {"variants": variants.items} if variants.items else {}
-    return {**_assembled(threads.threads, levels, call_ids), "metadata": metadata}
+    error = final_error([step.span for step in steps])
+    ended = {} if error is None else {"error": error}
+    return {**_assembled(threads.threads, levels, call_ids), "metadata": metadata, **ended}
 
 
 def _assembled(threads: Sequence[Thread], levels: Levels, call_ids: Mapping[SpanStep, str]) -> dict[str, object]:

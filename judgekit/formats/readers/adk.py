@@ -14,7 +14,7 @@ from judgekit.errors import TraceError
 from judgekit.formats.blocks.gemini import read_content, read_request, read_usage
 from judgekit.formats.blocks.reply import with_fields
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.formats.readers.base import as_records, build_sample, first_record
+from judgekit.formats.readers.base import as_records, build_sample, first_record, recorded_error
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import lookup
 from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage
@@ -23,6 +23,7 @@ from judgekit.traces.rendering import quoted_name
 from judgekit.traces.sample import Sample
 
 _INVOCATION = ("invocation_id", "invocationId")
+_FAILURES = ("error_message", "errorMessage", "error_code", "errorCode")
 _REWOUND = ("rewind_before_invocation_id", "rewindBeforeInvocationId")
 
 
@@ -47,12 +48,20 @@ class ADKReader:
         """Read one session. Only old sessions, which log requests, have instructions and tools."""
         row = FieldTracker.of({"events": record} if isinstance(record, list) else record)
         system, tools, replies = _read_logs(row)
-        messages = read_events(row.objects("events"), replies)
+        events = row.objects("events")
+        messages = read_events(events, replies)
         if not messages:
             raise TraceError("events: the session contains no messages")
         warn_of_agent_tools(row, messages)
         ended_at = read_time(row, "last_update_time", "lastUpdateTime")
-        return build_sample(row, index, {"messages": [*system, *messages], "tools": tools, "ended_at": ended_at})
+        failures = (events[-1].peek(name) for name in _FAILURES)
+        trace = {
+            "messages": [*system, *messages],
+            "tools": tools,
+            "ended_at": ended_at,
+            "error": recorded_error(next(filter(None, failures), None), None),
+        }
+        return build_sample(row, index, trace)
 
 
 def read_events(events: Sequence[FieldTracker], replies: Mapping[str, FieldTracker] | None = None) -> list[Message]:

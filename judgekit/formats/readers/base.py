@@ -10,7 +10,7 @@ from judgekit.formats.blocks.reply import OTHER_CHOICES
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.handoffs import HIDDEN_WORK, hidden_work_warnings
 from judgekit.formats.merging.comparison import call_ids, utterances
-from judgekit.formats.row_facts import FACT_COLUMNS, VERBATIM_COLUMNS, extra_fields, make_sample, read_row_facts
+from judgekit.formats.row_facts import FACT_COLUMNS, VERBATIM_COLUMNS, extra_fields, make_sample, read_row_facts, to_text
 from judgekit.formats.unread import (
     ABOUT_MESSAGES,
     canonical_column,
@@ -44,6 +44,8 @@ _EVENTS = (("openai-responses", "response."), ("anthropic", "message_"), ("anthr
 """Prefixes of the types of streamed events."""
 
 _NO_CALL = "a tool result that answers no earlier call"
+_NO_ERRORS = ("", "none", "null", "nan", "false", "0")
+"""Texts in place of an error, as tables write them."""
 _NO_QUESTION = 'no user message; if only responses were logged, add their requests: {"request": ..., "response": ...}'
 WHOLE_CONVERSATION_WARNINGS = (_NO_CALL, _NO_QUESTION, HIDDEN_WORK)
 """Warnings about a whole conversation, which make no sense for a part of it."""
@@ -215,7 +217,7 @@ def build_sample(
     Args:
         row: The record, from which all known fields have been taken.
         index: The record's position in the file.
-        trace: The fields of the `Trace`, including its messages.
+        trace: The fields of the `Trace`, including its messages. Without an ``error``, it is that of the row or response.
         textless: The names of fields in the ``extra`` of messages that never hold a message's text in this format.
         identity: The name of sample and trace. The default is the row's ``id``, or the index.
         known: Facts that the format itself has, as fields of the `Sample`. They override those beside the conversation.
@@ -225,6 +227,8 @@ def build_sample(
     row_facts = read_row_facts(row_facts, row.warnings) if row_facts else row_facts
     identity = identity or row.id("id") or str(index)
     fields = {name: value for name, value in trace.items() if value is not None and value != []}
+    if "error" not in trace and (error := recorded_error(row.peek("error"), row.peek("response"))):
+        fields["error"] = error
     messages = cast("Sequence[Message]", fields.pop("messages", ()))
     if "user" not in [message.role for message in messages]:
         row.warn(_NO_QUESTION)
@@ -241,6 +245,16 @@ def build_sample(
     built = Trace.model_validate(fields)
     set_unvalidated(built, **{**facts, "id": built.id or identity, "extra": extra or built.extra})
     return make_sample(identity, {**row_facts, **known, "trace": built})
+
+
+def recorded_error(error: JsonValue, response: JsonValue) -> str | None:
+    """Return the error of a record, or of the response in it, as text; ``None`` if there is none."""
+    of_response = lookup(response, "error") or lookup(response, "Error")
+    for recorded in (error, of_response):
+        text = to_text(lookup(recorded, "message") or recorded) if recorded else ""
+        if text.strip().casefold() not in _NO_ERRORS:
+            return text
+    return None
 
 
 def build_row_sample(
@@ -291,7 +305,8 @@ def build_row_sample(
         *(warning for warning in meant if warning.path not in named),
     ]
     warnings += unread_text_warnings(others, messages)
-    trace = Trace(id=identity, messages=messages, tools=tools, labels=labels, warnings=warnings)
+    error = recorded_error(rest.get("error"), None)
+    trace = Trace(id=identity, messages=messages, tools=tools, labels=labels, error=error, warnings=warnings)
     return make_sample(identity, {**row_facts, "fields": {**columns, **own}, **known, "trace": trace})
 
 

@@ -130,6 +130,7 @@ class _Session:
         self._usage: Usage | None = None
         self._failed: dict[str, bool] = {}
         self._termination: str | None = None
+        self._error: str | None = None
         self._repeating = 0
         self._reports = 0
         self._turns: list[int] = []
@@ -180,7 +181,7 @@ class _Session:
         is_error = self._failed.pop(str(call_id), None) if answers else None
         self._items.add(item, model=self._model, is_error=is_error)
         if by_user:
-            self._termination = None
+            self._termination = self._error = None
             messages = self._items.messages()
             if isinstance(_as_developer_message(messages[-1]), HumanMessage):
                 self._turns.append(len(messages) - 1)
@@ -209,6 +210,7 @@ class _Session:
             "ended_at": span.time("to"),
             "usage": self._usage,
             "termination": self._termination,
+            "error": self._error,
         }
 
     def _enveloped(self, row: FieldTracker) -> None:
@@ -239,6 +241,7 @@ class _Session:
             self._typed.append((len(self._items.messages()), HumanMessage(text)))
         elif kind in ("turn_aborted", "error"):
             self._termination = event.text("reason", "message")
+            self._error = self._termination if kind == "error" else self._error
         elif kind == "thread_rolled_back":
             self._take_back(event)
         failed = _failure(event)

@@ -143,7 +143,7 @@ class _Thread:
             self.warnings.append(TraceWarning(f"earlier versions of updated items, dropped, found {self._updates}"))
         if self._open:
             self.warnings.append(TraceWarning("the stream ends before the last turn is complete"))
-        trace = {"messages": messages, "usage": self._usage(), "termination": self._failure}
+        trace = {"messages": messages, "usage": self._usage(), "termination": self._failure, "error": self._failure}
         rows: list[JsonValue] = [rest for row in self._left if (rest := row.leftover()).keys() - {"type"}]
         row = FieldTracker({"rows": rows} if rows else {}, warnings=self.warnings)
         return build_sample(row, index, trace, identity=self._identity)

@@ -97,6 +97,7 @@ class InspectReader:
             "ended_at": sample.time("completed_at"),
             "usage": usage,
             "cost_usd": cost,
+            "error": str_or_none(lookup(sample.peek("error"), "message")),
             "termination": _termination(sample),
             "labels": _labels(row, sample, events),
             "children": _children(events, {str(message.get("id")): message for message in raw}, sample),

@@ -117,10 +117,12 @@ def _trace(row: FieldTracker, index: int) -> Sample:
     runs = [span for span in spans if lookup(span.attributes.peek("data"), "sdk_span_type") == "task"]
     data = runs[0].attributes.object("data") if len(runs) == 1 else None
     errors = [step.span.error for step in steps if step.kind == "agent" or step.span in runs]
+    error = next((error for error in reversed(errors) if error), None)
     trace = {
         **merge_steps(steps),
         "usage": _usage(data),
-        "termination": next((error for error in reversed(errors) if error), None),
+        "termination": error,
+        **({} if error is None else {"error": error}),
     }
     group = head.text("group_id")
     facts = {} if group is None else {"group": group}

@@ -224,7 +224,8 @@ class _Item:
             details["usage"] = read_counts(sample.object("usage"), **EVAL_COUNTS)
             details |= {"model": sample.text("model"), "finish_reason": sample.text("finish_reason")}
         messages, replies = exchange_messages(request, response, self.tools, **details)
-        return {"messages": [*messages, *replies], "termination": f"error: {failed}" if failed else None}
+        termination = f"error: {failed}" if failed else None
+        return {"messages": [*messages, *replies], "termination": termination, "error": failed or None}
 
     def _answer(self, sample: FieldTracker) -> Payload:
         """Return what the model answered, in any of the places where these files hold it."""

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from judgekit.formats.blocks.common import read_counts
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import label_source
-from judgekit.formats.readers.base import RowReader, build_sample, first_record
+from judgekit.formats.readers.base import RowReader, build_sample, first_record, recorded_error
 from judgekit.formats.readers.openai_evals import EVAL_COUNTS
 from judgekit.formats.readers.payloads import Payload, exchange_messages, messages_in, warn_of_outcome
 from judgekit.formats.readers.rows import take_value
@@ -55,6 +55,7 @@ class OpenAIEvalsExportReader(RowReader):
             "labels": _labels(row, as_object(graded)),
             "usage": read_counts(sample.object("token_usage"), **EVAL_COUNTS),
             "metadata": {} if graded is None else {"grader_samples": graded},
+            "error": recorded_error(error, None),
             "termination": None if error is None else f"error: {to_text(lookup(error, 'message') or error)}",
         }
         named = [name for name in item if (canonical_column(name) or name) in ("reference", "expected_output")]

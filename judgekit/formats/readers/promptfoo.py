@@ -93,6 +93,7 @@ class PromptfooReader:
             ),
             "cost_usd": row.number("cost"),
             "termination": error and f"error: {error}",
+            "error": error,
             "metadata": {} if (latency := row.number("latencyMs")) is None else {"latencyMs": latency},
         }
         return build_sample(row, index, trace, identity=row.id("id"), **facts)
