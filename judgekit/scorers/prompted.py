@@ -94,8 +94,8 @@ class PromptScorer(AgentJudgedScorer):
         prompt = self.prompts[0]
         of_answer = {name for name in prompt.inputs if ValuePath.parse(name).root == "response"}
         no_answer = missing_answer(sample.trace) if of_answer else None
-        missing = prompt.missing_inputs(sample)
-        if missing := [name for name in missing if no_answer is None or name not in of_answer]:
+        missing = [name for name in prompt.missing_inputs(sample) if no_answer is None or name not in of_answer]
+        if missing:
             return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
         if no_answer is not None:
             return unanswered(Score.scored(self.name, 0.0), no_answer)

@@ -21,6 +21,7 @@ from judgekit import (
     StringPresence,
 )
 from judgekit.judges.scripted import ScriptedJudge
+from judgekit.runs.rows import Row
 from judgekit.runs.summary import Summary
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
 from judgekit.traces.sample import Sample
@@ -63,8 +64,6 @@ def test_without_a_reference_the_question_does_not_apply(scorer, trace):
 
 @pytest.mark.parametrize("scorer", [BLEU(), CHRF(), TER(), AnswerMatch(), Classification()])
 def test_totals_over_many_samples_include_agents_that_gave_up(scorer):
-    from judgekit.runs.rows import Row
-
     good = Trace(messages=[ASK, AIMessage("on its way")])
     summary = Summary()
     for index, trace in enumerate([good, CRASHED["error"]]):

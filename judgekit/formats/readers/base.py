@@ -10,7 +10,14 @@ from judgekit.formats.blocks.reply import OTHER_CHOICES
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.handoffs import HIDDEN_WORK, hidden_work_warnings
 from judgekit.formats.merging.comparison import call_ids, utterances
-from judgekit.formats.row_facts import FACT_COLUMNS, VERBATIM_COLUMNS, extra_fields, make_sample, read_row_facts, to_text
+from judgekit.formats.row_facts import (
+    FACT_COLUMNS,
+    VERBATIM_COLUMNS,
+    extra_fields,
+    make_sample,
+    read_row_facts,
+    to_text,
+)
 from judgekit.formats.unread import (
     ABOUT_MESSAGES,
     canonical_column,

@@ -177,7 +177,9 @@ class Regex(SyncScore):
     @property
     def _not_found(self) -> Score:
         pattern = short_repr(self.pattern)
-        reason = f"{pattern} does not match the whole response" if self.full_match else f"{pattern} is not in the response"
+        reason = (
+            f"{pattern} does not match the whole response" if self.full_match else f"{pattern} is not in the response"
+        )
         return Score.scored(self.name, 0, reason=reason, details={"start": None, "end": None})
 
     async def _search(self, response: str) -> "Match[str] | None":
