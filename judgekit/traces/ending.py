@@ -1,13 +1,22 @@
 """The ending of a conversation: whether the agent answered, and why not."""
 
+import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from judgekit.errors import short_repr
-from judgekit.traces.message import AIMessage, Message, ToolMessage
+from judgekit.traces.message import AIMessage, Message
 from judgekit.traces.trace import Trace
 
 _OTHER_STATES = frozenset({"ok", "success", "completed", "unset", "state_unspecified", "in_progress", "pending"})
 """Terminations that are states of a tracer, which do not say that an agent without an answer gave up."""
+
+_ENDS_TASK = re.compile(
+    r"finish|final|submit|complet|done\b|terminate|answer|respond|reply|escalate|hand_?off|transfer_?to|exit\b"
+    r"|end_?(call|chat|conversation|session|task)",
+    re.IGNORECASE,
+)
+"""Names of tools by which an agent ends its task, hands it over or gives its answer."""
 
 
 class MissingAnswer(NamedTuple):
@@ -27,40 +36,44 @@ def missing_answer(trace: Trace) -> MissingAnswer | None:
     """Return why a conversation has no answer; ``None`` if it has one, or if there is no conversation.
 
     The answer is the agent's last message, whatever the user says afterwards, unless it is a greeting before the first
-    message of the user, or an error follows it. A message that calls tools is no answer if none of its calls has a
-    result and it says nothing, or other calls have results. Providers may run tools without recording results.
+    message of the user, or an error follows it. A message that calls tools is no answer, unless it calls one that ends
+    the task, such as ``finish``, or it says something and the recording has no results of tools at all.
     """
     spoken = [message for message in trace.messages if message.role not in {"system", "developer"}]
     end = len(spoken)
     while end and _is_of_user(spoken[end - 1]):
         end -= 1
-    was_asked = any(message.role == "user" for message in spoken[:end])
-    last = spoken[end - 1] if end and (was_asked or end == len(spoken)) else None
-    failed = None if trace.error is None else MissingAnswer(f"it failed with {short_repr(trace.error)}", gave_up=True)
-    if isinstance(last, AIMessage):
-        is_followed = end < len(spoken) or last.text.strip() in {"", trace.error}
-        if failed and is_followed:
-            return failed
-        pending = any(call.metadata.get("executor") != "provider" for call in last.tool_calls)
-        if not pending or (_says_something(last) and not failed and not any(map(_is_result, spoken))):
-            return None
-        return failed or MissingAnswer("the conversation ends with a tool call without a result", gave_up=True)
-    if isinstance(last, ToolMessage):
-        return failed or MissingAnswer("the conversation ends with a tool result", gave_up=True)
-    if failed or not spoken:
-        return failed
-    ended = trace.termination
-    if ended and ended.casefold() not in _OTHER_STATES:
-        return MissingAnswer(f"the conversation ended with {short_repr(ended)}", gave_up=True)
+    user_is_last, was_asked = end < len(spoken), any(message.role == "user" for message in spoken[:end])
+    ending = _unfinished(spoken[:end], trace.error) if was_asked or not user_is_last else ""
+    if trace.error is not None and (ending is not None or user_is_last):
+        return MissingAnswer(f"it failed with {short_repr(trace.error)}", gave_up=True)
+    if ending is None or not spoken:
+        return None
+    if not user_is_last:
+        return MissingAnswer(f"the conversation ends with {ending}", gave_up=True)
+    if trace.termination and trace.termination.casefold() not in _OTHER_STATES:
+        return MissingAnswer(f"the conversation ended with {short_repr(trace.termination)}", gave_up=True)
     return MissingAnswer("the conversation stops after the user's message", gave_up=False)
+
+
+def _unfinished(messages: Sequence[Message], error: str | None) -> str | None:
+    """Return what messages end with in place of an answer; ``None`` if they end with one."""
+    last = next((message for message in reversed(messages) if isinstance(message, AIMessage)), None)
+    if last is None:
+        return "a tool result" if messages else ""
+    calls = [call for call in last.tool_calls if call.metadata.get("executor") != "provider"]
+    if not calls:
+        return "an error" if error is not None and last.text.strip() in {"", error} else None
+    name = calls[-1].name
+    if messages[-1].role == "tool":
+        return None if _ENDS_TASK.search(name) else f"the result of {short_repr(name)}"
+    has_results = any(message.role == "tool" for message in messages)
+    is_answer = _says_something(last) and error is None and not has_results
+    return None if is_answer or _ENDS_TASK.search(name) else f"a call without a result, of {short_repr(name)}"
 
 
 def _is_of_user(message: Message) -> bool:
     return message.role == "user" or (message.role == "tool" and message.requestor == "user")
-
-
-def _is_result(message: Message) -> bool:
-    return message.role == "tool" and message.requestor == "assistant"
 
 
 def _says_something(message: AIMessage) -> bool:

@@ -14,9 +14,17 @@ OF_USER = [
     HumanMessage(tool_calls=[ToolCall("reboot", id="u1")]),
     ToolMessage("ok", tool_call_id="u1", requestor="user"),
 ]
+ENDING_TOOLS = (
+    "finish",
+    "final_answer",
+    "mark_task_complete",
+    "transfer_to_human_agents",
+    "endCall",
+    "attempt_completion",
+)
 AFTER_USER = "the conversation stops after the user's message"
-AFTER_RESULT = "the conversation ends with a tool result"
-AFTER_CALL = "the conversation ends with a tool call without a result"
+AFTER_RESULT = "the conversation ends with the result of 'find'"
+AFTER_CALL = "the conversation ends with a call without a result, of 'find'"
 FAILED = "it failed with 'rate limit'"
 
 
@@ -33,8 +41,11 @@ FAILED = "it failed with 'rate limit'"
         [ASK, CALL, RESULT, ANSWER],
         [ASK, AIMessage("")],
         [ASK, TALKING_CALL],
+        *([ASK, CALL, RESULT, AIMessage("Done.", tool_calls=[ToolCall(name)])] for name in ENDING_TOOLS),
+        *([ASK, AIMessage(tool_calls=[ToolCall(name)]), ToolMessage("ok", name=name)] for name in ENDING_TOOLS),
         [ASK, AIMessage("It rains.", tool_calls=[SEARCH])],
         [ASK, CALL, RESULT, AIMessage("It rains.", tool_calls=[SEARCH])],
+        [ASK, ANSWER, RESULT],
         [ASK, AIMessage([MediaPart(kind="image", url="a.png")], tool_calls=[ToolCall("draw")])],
     ],
 )
@@ -47,7 +58,7 @@ def test_a_conversation_with_an_answer_lacks_none(messages):
     [
         ([ASK, CALL], AFTER_CALL),
         ([ASK, CALL, RESULT], AFTER_RESULT),
-        ([ASK, CALL, RESULT, THANKS], AFTER_RESULT),
+        ([RESULT], "the conversation ends with a tool result"),
         ([ASK, CALL, RESULT, TALKING_CALL], AFTER_CALL),
         ([ASK, ANSWER, THANKS, CALL], AFTER_CALL),
     ],
@@ -56,7 +67,9 @@ def test_an_agent_that_ends_with_a_call_or_a_result_gave_up(messages, reason):
     assert missing_answer(Trace(messages=messages)) == MissingAnswer(reason, gave_up=True)
 
 
-@pytest.mark.parametrize("messages", [[ASK], [SystemMessage("Be kind."), ASK, ASK], [ANSWER, ASK]])
+@pytest.mark.parametrize(
+    "messages", [[ASK], [SystemMessage("Be kind."), ASK, ASK], [ANSWER, ASK], [ASK, CALL, RESULT, ASK]]
+)
 def test_a_conversation_that_stops_after_a_request_may_lack_a_recorded_reply(messages):
     assert missing_answer(Trace(messages=messages)) == MissingAnswer(AFTER_USER, gave_up=False)
 
