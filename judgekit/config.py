@@ -15,6 +15,7 @@ from judgekit.registry import entry_point_references, import_object, is_referenc
 from judgekit.scorers import SCORERS
 from judgekit.scoring import FunctionScorer, Scorer, ScorerFunction, check_scorer, scorer, scorer_prompts
 from judgekit.specs import JUDGE_VARIABLE, ScorerSpec
+from judgekit.traces.ending import NoAnswer
 from judgekit.traces.message import JsonObject
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ class Config:
         self._options = options
         self.store_text = True
         self.gates: Sequence[str] = ()
-        self.min_coverage = 0.0
+        self.min_coverage: float | None = None
+        self.no_answer: NoAnswer = "failed"
         self.judges: dict[str, Judge] = {}
         self.judges_used: dict[str, Judge] = {}
         self.scorers: Sequence[ScorerSpec] = []
@@ -72,6 +74,7 @@ class Config:
         self.store_text = file.store_text
         self.gates = tuple(file.gate)
         self.min_coverage = file.min_coverage
+        self.no_answer = file.no_answer
         if not file.store_text:
             self._options = {**self._options, "store_text": False}
         self._link(file.judges, fallbacks)

@@ -2,7 +2,8 @@
 
 store_text = true               # false: no text of a conversation is written; see docs/runs.md
 gate = ["tool_call_f1 >= 0.9", "failed <= 1%"]
-min_coverage = 0.9              # a number over a smaller share of the samples meets no gate
+min_coverage = 0.9              # a number over a smaller share of the samples meets no gate; by default, half
+no_answer = "zero"              # 0 for recordings that stop after the user's message; by default, the score is failed
 [judges.default]
 model = "openai/gpt-6-luna"
 fallback = ["other"]            # names of judges
@@ -27,6 +28,7 @@ from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 from judgekit.errors import ConfigError, validation_message
 from judgekit.judges.judge import Judge
 from judgekit.judges.settings import unknown_setting_error
+from judgekit.traces.ending import NoAnswer
 from judgekit.traces.message import FrozenModel, JsonObject, Many
 
 _OWN_FILE = re.compile(r"[^:]+\.py:[A-Za-z_]")
@@ -38,7 +40,8 @@ class ConfigFile(FrozenModel):
 
     store_text: bool = True
     gate: Many[str] = ()
-    min_coverage: float = Field(default=0, ge=0, le=1)
+    min_coverage: float | None = Field(default=None, ge=0, le=1)
+    no_answer: NoAnswer = "failed"
     judges: dict[str, Judge] = Field(default_factory=dict[str, Judge])
     scorers: Many[JsonObject] = ()
 

@@ -13,7 +13,7 @@ from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
 from judgekit.runs.scorer_counts import UNSCORED_STATUSES
 from judgekit.runs.summary import Summary
-from judgekit.runs.summary_text import ScorerSummary
+from judgekit.runs.summary_text import ScorerSummary, one_line
 from judgekit.score import ScoreStatus
 
 _GATE = re.compile(r"\s*(?P<name>.*?)\s*(?P<operator>>=|<=|==|>|<)\s*(?P<bound>[^<>=]*?)\s*", re.DOTALL)
@@ -30,6 +30,7 @@ OPERATORS: Mapping[str, Callable[[float], bool]] = {
 """By operator, whether a number that exceeds a bound by this much meets it."""
 CORRECTED_FIELDS = ("corrected", "corrected.lower", "corrected.upper")
 _NUMBERS = ("value", "lower", "upper", "min", *CORRECTED_FIELDS)
+_OF_COVERAGE = ("n", "coverage", "skipped", "abstained")
 _OF_ALL = ("n", "coverage", *UNSCORED_STATUSES, "cost_usd")  # gates on all scores of a run together
 
 
@@ -104,11 +105,13 @@ class GateResults:
         gates: The results, one for each gate.
         low_coverage: For each scorer whose number covers less than ``min_coverage`` of the samples, a sentence that says so.
         undecided: Scorers with failed scores that no gate limits, and scorers whose aggregate failed.
+        unmeasured: For each scorer that scored no sample, although no gate allows that, a sentence that says why.
     """
 
     gates: Sequence[GateResult] = ()
     low_coverage: Mapping[str, str] = field(default_factory=dict[str, str])
     undecided: Sequence[str] = ()
+    unmeasured: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def met(self) -> bool:
@@ -116,30 +119,36 @@ class GateResults:
         return all(gate.met for gate in self.gates)
 
     @property
-    def undecided_note(self) -> str:
-        """A line on the undecided scorers, for a place that says which gates are met; empty if there are no gates."""
+    def notes(self) -> Sequence[str]:
+        """What is wrong apart from gates that are not met, for a place that says which gates are met."""
         names = join_limited(self.undecided, separator=", ")
-        return f"no gate covers the failures of {names}" if self.gates and names else ""
+        failures = [f"no gate covers the failures of {names}"] if self.gates and names else []
+        return [*failures, *self.unmeasured.values()]
 
 
-def check_gates(run: Run, gates: Iterable[str], *, min_coverage: float = 0) -> GateResults:
+def check_gates(run: Run, gates: Iterable[str], *, min_coverage: float | None = None) -> GateResults:
     """Check the gates of a run.
 
     Args:
         run: The run.
         gates: The gates, in the syntax of `Gate.parse`.
         min_coverage: The least share of samples that a scorer's number must cover to meet a gate. Skipped samples do
-            not count as covered: a misspelled column of references skips all of them.
+            not count as covered: a misspelled column of references skips all of them. The default is half, unless a
+            gate limits the scorer's ``n``, ``coverage``, ``skipped`` or ``abstained``.
 
     Raises:
         ConfigError: A gate cannot be read, or refers to something that does not exist.
     """
     names = [scorer.name for scorer in run.record.scorers]
     parsed = [Gate.parse(text, names) for text in gates]
-    low_coverage: Mapping[str, str] = {}
-    if min_coverage:
-        reasons = {line.scorer: _too_few(line, min_coverage) for line in run.summary}
-        low_coverage = {scorer: reason for scorer, reason in reasons.items() if reason}
+    covered = {gate.scorer for gate in parsed if gate.field in _OF_COVERAGE}
+    open_lines = [line for line in run.summary if not {line.scorer, None} & covered]
+    if min_coverage is None:
+        gated = {gate.scorer for gate in parsed if gate.field in _NUMBERS}
+        reasons = {line.scorer: _under_half(line) for line in open_lines if line.scorer in gated}
+    else:
+        reasons = {line.scorer: _too_few(line, min_coverage) for line in run.summary} if min_coverage else {}
+    low_coverage = {scorer: reason for scorer, reason in reasons.items() if reason}
     decided = {gate.scorer for gate in parsed if gate.field == "failed"}
     undecided = [
         line.scorer
@@ -155,8 +164,29 @@ def check_gates(run: Run, gates: Iterable[str], *, min_coverage: float = 0) -> G
     of_minimum = {gate.scorer for gate in parsed if gate.scorer and gate.field == "min"}
     lowest = {scorer: row for scorer in of_minimum for row in run.lowest(scorer, 1)}
     return GateResults(
-        [gate.result(run.summary, low_coverage, corrections, lowest) for gate in parsed], low_coverage, undecided
+        [gate.result(run.summary, low_coverage, corrections, lowest) for gate in parsed],
+        low_coverage,
+        undecided,
+        {line.scorer: reason for line in open_lines if (reason := _unmeasured(line))},
     )
+
+
+def _under_half(line: ScorerSummary) -> str:
+    scored = line.counts["scored"]
+    if not scored or 2 * scored >= line.total:
+        return ""
+    return (
+        f"only {scored:,} of {line.qualifier}{line.total:,} samples were scored, which is less than half; if that is "
+        "enough, set min_coverage"
+    )
+
+
+def _unmeasured(line: ScorerSummary) -> str:
+    """Return why a scorer scored no sample; empty if it scored one, or all of them failed."""
+    if line.counts["scored"] or not (line.counts["skipped"] or line.counts["abstained"]):
+        return ""
+    reasons = (f"{times}: {one_line(reason)}" for times, reason in line.unscored_reasons())
+    return f"{line.scorer} scored none of {line.qualifier}{count_text(line.total, 'sample')}: {'; '.join(reasons)}"
 
 
 def _too_few(line: ScorerSummary, min_coverage: float) -> str:

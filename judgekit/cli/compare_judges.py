@@ -190,7 +190,7 @@ def _judges(
 
 
 def _prompts(
-    run_options: RunOptions, judges: Sequence[str], min_coverage: float
+    run_options: RunOptions, judges: Sequence[str], min_coverage: float | None
 ) -> tuple[BuiltScorers, Mapping[str, str]]:
     """Return several scorers that ask one judge, and their names by what they are called in the comparison."""
     if len(judges) > 1:

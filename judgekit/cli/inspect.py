@@ -8,7 +8,7 @@ import typer
 from judgekit.cli import options
 from judgekit.cli.app import app
 from judgekit.errors import count_text
-from judgekit.formats.inspection import Inspection
+from judgekit.formats.inspection import Inspection, WarningCounts
 from judgekit.formats.reading import Recordings
 from judgekit.terminal import console, printable, printable_lines
 from judgekit.traces.trace import Trace
@@ -49,6 +49,12 @@ def _lines(recordings: Recordings, inspection: Inspection) -> Iterator[tuple[str
     shown = ", ".join(f"{name} ({times:,})" if len(names) > 1 else name for name, times in names.items())
     yield "format", shown + files
     yield "conversations", f"{inspection.conversations:,}{_more(inspection.duplicate_ids, 'repeat an earlier id')}"
+    if unanswered := inspection.gave_up + inspection.no_reply:
+        stops = _more(inspection.no_reply, "stop after the user's message, so that a reply may not have been recorded")
+        yield "no answer", f"{unanswered:,}{_more(inspection.gave_up, 'where the agent gave up')}{stops}"
+    if errors := inspection.errors.counts:
+        yield "errors", f"{errors.total():,}"
+        yield from _kinds(inspection.errors)
     if inspection.children:
         yield "sub-agents", f"{inspection.children:,}"
     yield "messages", _counted(inspection.messages) or "none"
@@ -72,11 +78,7 @@ def _lines(recordings: Recordings, inspection: Inspection) -> Iterator[tuple[str
     yield "references", _counted(inspection.references) or "none"
     warnings = inspection.warnings
     yield "warnings", f"{warnings.counts.total():,}" if warnings.counts else "none"
-    width = len(f"{max(warnings.counts.values(), default=0):,}")
-    for words, times in warnings.counts.most_common(_SHOWN):
-        yield "", f"{times:>{width},}  {words} (first: {warnings.first_paths[words]})"
-    if (more := len(warnings.counts) - _SHOWN) > 0:
-        yield "", f"and {more:,} other kinds"
+    yield from _kinds(warnings)
     if inspection.problem_count:
         files = f"; {count_text(len(recordings.failed), 'file')}" if recordings.failed else ""
         yield "not read", count_text(inspection.unread_records, "record") + files
@@ -84,6 +86,15 @@ def _lines(recordings: Recordings, inspection: Inspection) -> Iterator[tuple[str
             yield "", str(problem).partition("\n")[0]
         if (more := inspection.problem_count - len(inspection.problems)) > 0:
             yield "", f"and {more:,} more"
+
+
+def _kinds(messages: WarningCounts) -> Iterator[tuple[str, str]]:
+    """Yield a line for each of the most frequent messages."""
+    width = len(f"{max(messages.counts.values(), default=0):,}")
+    for words, times in messages.counts.most_common(_SHOWN):
+        yield "", f"{times:>{width},}  {words} (first: {messages.first_paths[words]})"
+    if (more := len(messages.counts) - _SHOWN) > 0:
+        yield "", f"and {more:,} other kinds"
 
 
 def _more(count: int, noun: str) -> str:

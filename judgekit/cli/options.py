@@ -14,6 +14,7 @@ from judgekit.jobs.options import SampleChoice
 from judgekit.locations import location_text
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
+from judgekit.traces.ending import NoAnswer
 
 _NUMBER = re.compile("-?[0-9]{1,100}")
 
@@ -46,6 +47,13 @@ ReferencesOption: TypeAlias = Annotated[
         parser=location_text,
         metavar="FILE",
         help="File or URL of references for traces without any, joined by id, input or metadata key.",
+    ),
+]
+NoAnswerOption: TypeAlias = Annotated[
+    NoAnswer | None,
+    typer.Option(
+        help="The score of a recording that stops after the user's message, where an answer is looked for: failed (the "
+        "default), since a reply may not have been recorded, or zero, as if the agent had failed."
     ),
 ]
 JudgeName: TypeAlias = Annotated[

@@ -12,6 +12,7 @@ from judgekit.analysis.gates import GateResults, check_gates
 from judgekit.cli.outputs import print_line, print_run_location, print_written
 from judgekit.errors import count_text
 from judgekit.formats.file_lists import STANDARD_STREAM
+from judgekit.formats.unread import COLUMN_OPTION
 from judgekit.jobs.options import RunOptions
 from judgekit.locations import Location
 from judgekit.reports.glossary import Consoles
@@ -25,6 +26,7 @@ from judgekit.terminal import console, printable, printable_lines, recorded_text
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 """The environment variable that names the file which GitHub Actions shows of a step."""
 _SHOWN = 5
+_LOOKED_AT = 100
 
 
 def report_outcome(
@@ -78,10 +80,25 @@ def report_outcome(
         return int(bool(record.stop_reason))
     if results.gates:
         show_gates(results, err)
-    elif results.undecided:
-        print_line(f"exit code 1: some scores failed: {', '.join(results.undecided)}", err)
-    unfinished = record.stop_reason or record.notes
-    return int(bool(unfinished or results.undecided or (results.gates and not results.met)))
+    else:
+        failures = [f"some scores failed: {', '.join(results.undecided)}"] if results.undecided else []
+        for reason in (*failures, *results.unmeasured.values()):
+            print_line(f"exit code 1: {reason}", err)
+    if results.unmeasured or results.low_coverage:
+        for warning in unread_columns(run):
+            print_line(warning, err)
+    unfinished = record.stop_reason or record.notes or results.undecided or results.unmeasured
+    return int(bool(unfinished or (results.gates and not results.met)))
+
+
+def unread_columns(run: Run) -> Sequence[str]:
+    """Return the warnings of the first samples that name an option by which a column is read."""
+    warnings = (
+        warning.message
+        for _, sample in run.conversations(lambda number: number < _LOOKED_AT)
+        for warning in sample.trace.warnings
+    )
+    return [*dict.fromkeys(message for message in warnings if COLUMN_OPTION in message)][:_SHOWN]
 
 
 def stopped_text(record: RunRecord) -> str:
@@ -110,8 +127,8 @@ def show_gates(results: GateResults, err: Console) -> None:
     for gate in results.gates:
         with nullcontext() if gate.sample is None else recorded_text(err):
             err.print(printable(str(gate)), soft_wrap=True, style=None if gate.met else "red")
-    if results.undecided_note:
-        err.print(printable(results.undecided_note), soft_wrap=True, style="red")
+    for note in results.notes:
+        err.print(printable(note), soft_wrap=True, style="red")
 
 
 def show_problems(problems: ReadingProblems, repeated: Sequence[str], err: Console) -> None:

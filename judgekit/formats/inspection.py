@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from judgekit.errors import TraceError
+from judgekit.errors import TraceError, truncated
+from judgekit.traces.ending import missing_answer
 from judgekit.traces.message import AIMessage, HumanMessage, Requestor, ToolMessage, Usage
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import References, Sample
@@ -12,6 +13,7 @@ from judgekit.traces.trace import Trace
 
 _KINDS_COUNTED = 200
 _PROBLEMS_KEPT = 5
+_ERROR_KEPT = 200
 _OTHERS = "others"
 _NO_REFERENCES = ("fields", "metadata", "group", "domain")
 
@@ -53,11 +55,14 @@ class Inspection:
     """Counts over samples, whose sub-agents only count as ``children``. Only the first sample is kept.
 
     ``calls`` are counted by the side that made them, and ``results`` as ``error``, ``ok``, or ``unknown`` if the format
-    cannot tell. ``costs`` is the number of traces that report a cost; ``problems`` are the first few errors and notices.
+    cannot tell; ``gave_up`` and ``no_reply`` are the conversations without an answer (see `missing_answer`). ``costs`` is the number of traces that report a cost; ``problems`` are the first few errors and notices.
     """
 
     conversations: int = 0
     children: int = 0
+    gave_up: int = 0
+    no_reply: int = 0
+    errors: WarningCounts = field(default_factory=WarningCounts)
     messages: Counter[str] = field(default_factory=Counter[str])
     calls: Counter[Requestor] = field(default_factory=Counter[Requestor])
     unparsable: int = 0
@@ -88,6 +93,11 @@ class Inspection:
         self.references.update(name for name in sorted(fields) if getattr(sample, name) is not None)
         trace = sample.trace
         self._add_messages(trace)
+        if (missing := missing_answer(trace)) is not None:
+            self.gave_up += missing.gave_up
+            self.no_reply += not missing.gave_up
+        if trace.error is not None:
+            self.errors.add(truncated(trace.error, _ERROR_KEPT), sample.id)
         for label in trace.labels:
             self.labels.add(label.name, sample.id)
         self.children += _count(trace.children)

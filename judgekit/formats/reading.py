@@ -6,9 +6,9 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
-from judgekit.errors import ConfigError, TraceError
+from judgekit.errors import ConfigError, TraceError, check_choice
 from judgekit.formats.columns import Columns
 from judgekit.formats.conversations import Conversation, FileContent, find_conversations, joins_sub_agents
 from judgekit.formats.exports import RepeatedHistories
@@ -20,6 +20,7 @@ from judgekit.formats.session_files import SessionFiles, session_files
 from judgekit.formats.unread import warn_of_repeated_keys
 from judgekit.locations import Location, to_location
 from judgekit.shards import EVERYTHING, Shard
+from judgekit.traces.ending import NoAnswer, assume_failure
 from judgekit.traces.sample import Sample
 
 OnError: TypeAlias = Literal["warn", "raise"] | Callable[[TraceError], object]
@@ -34,6 +35,7 @@ def read(
     on_error: OnError = "warn",
     columns: Mapping[str, str] | None = None,
     encoding: str | None = None,
+    no_answer: NoAnswer = "failed",
 ) -> Iterator[Sample]:
     """Yield recorded conversations or dataset rows.
 
@@ -54,12 +56,14 @@ def read(
             ``{"question": "input", "answer": "response"}``.
         encoding: The encoding of the file and the references, if they hold text. The default is to detect UTF-8 and
             GB18030; ``on_error`` gets a notice about files read as GB18030.
+        no_answer: What scorers that look for an answer give a recording that stops after the user's message: a failed
+            score (the default), or 0 (``"zero"``), as if the agent had failed there.
 
     Raises:
         TraceError: The file cannot be read, has an unknown format, or lacks the columns; or all of several files do.
         ConfigError: The format or encoding is unknown, or two columns get the same name.
     """
-    return Recordings(path, format, references, columns, encoding).samples(on_error)
+    return Recordings(path, format, references, columns, encoding, no_answer=no_answer).samples(on_error)
 
 
 class Recordings:
@@ -78,10 +82,13 @@ class Recordings:
         columns: Mapping[str, str] | None = None,
         encoding: str | None = None,
         shard: Shard | None = None,
+        no_answer: NoAnswer = "failed",
     ) -> None:
         self.formats: dict[Location, str] = {}
         self.failed: list[TraceError] = []
         self._shard = shard
+        check_choice("no_answer", no_answer, get_args(NoAnswer))
+        self._no_answer = no_answer
         self._encoding = encoding
         self._reader = None if format is None else reader_named(format)
         path = to_location(path)
@@ -135,7 +142,7 @@ class Recordings:
                 if joiner is not None:
                     sample = joiner.join(sample)
                 if is_wanted:
-                    yield number, sample
+                    yield number, assume_failure(sample) if self._no_answer == "zero" else sample
         misfits = joiner.misfits(all_samples=self._shard in (None, EVERYTHING)) if joiner else ()
         for problem in chain(histories.repeated(), misfits):
             _report(problem, on_error)

@@ -33,6 +33,8 @@ from judgekit.traces.trace import Trace
 _Spoken: TypeAlias = str | tuple[str, str]
 """A text, or the name and arguments of a tool call."""
 
+COLUMN_OPTION = "--column"
+"""The option of commands that renames a column."""
 RESPONSE_COLUMNS = ("response", "output")
 _REFERENCES = {re.sub("_", "", name): name for name in References.__annotations__ if name.startswith("reference")}
 _OWN = {**{name: name for name in ("input", *RESPONSE_COLUMNS, "label", "prediction")}, **_REFERENCES}
@@ -136,7 +138,7 @@ def canonical_column(column: str) -> str | None:
 
 def column_option(old_name: str, new_name: str) -> str:
     """Return the command line option that renames a column, quoted for the shell."""
-    return f"--column {shlex.quote(f'{old_name}={new_name}')}"
+    return f"{COLUMN_OPTION} {shlex.quote(f'{old_name}={new_name}')}"
 
 
 def unread_reference_warnings(columns: JsonObject) -> list[TraceWarning]:

@@ -181,7 +181,8 @@ def build_scorers(
     """
     if config is not None:
         gates, specs = (*config.gates, *options.gates), tuple(options.scorers or config.scorers)
-        settings = {"scorers": specs, "gates": gates, "min_coverage": config.min_coverage}
+        no_answer = options.no_answer or config.no_answer
+        settings = {"scorers": specs, "gates": gates, "min_coverage": config.min_coverage, "no_answer": no_answer}
         options = options.model_copy(update=settings)
     elif options.reads_config or judge:
         config = options.load_config()

@@ -16,6 +16,7 @@ from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.rows import Input, RunRecord, SampleCount
 from judgekit.shards import EVERYTHING, Shard
 from judgekit.specs import ScorerSpec
+from judgekit.traces.ending import NoAnswer
 from judgekit.traces.message import FrozenModel, Many
 from judgekit.traces.sample import Sample
 
@@ -37,6 +38,7 @@ class RunOptions(FrozenModel):
     Attributes:
         file: The path or URL of the recordings; ``None`` if the samples were given in Python.
         scorers: The scorers in the order of their places; ``None`` stands for one that was given as an object.
+        no_answer: What a recording that stops after the user's message gets (see `read`), if not what the config says.
         shard: The part of the recordings that this run scores, such as ``3/16``; all of them if not given.
         sample: The number of samples to draw at random, or the share of the samples to score, drawn by a hash of the
             ``seed`` and the sample's id, so that all shards and all files draw alike: a float for all, or one for each
@@ -48,6 +50,7 @@ class RunOptions(FrozenModel):
     columns: dict[str, str] = Field(default_factory=dict)
     encoding: str | None = None
     references: str | None = None
+    no_answer: NoAnswer | None = None
     config: str | None = None
     judge: str | None = None
     scorers: Many[ScorerSpec | None] = ()
@@ -56,7 +59,7 @@ class RunOptions(FrozenModel):
     seed: int = 0
     shard: str | None = None
     gates: Many[str] = ()
-    min_coverage: float = 0
+    min_coverage: float | None = None
     strict: bool = False
     offline: bool = False
 
@@ -194,7 +197,15 @@ class RunOptions(FrozenModel):
 
         references = None if self.references is None else self.location(self.references)
         part = Shard.parse(self.shard) if self.shard else None
-        recordings = Recordings(self.location(self.file), self.format, references, self.columns, self.encoding, part)
+        recordings = Recordings(
+            self.location(self.file),
+            self.format,
+            references,
+            self.columns,
+            self.encoding,
+            part,
+            self.no_answer or "failed",
+        )
 
         def note(error: TraceError) -> None:
             problems.append(error if keeps_text else error.without_words())

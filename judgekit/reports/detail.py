@@ -5,6 +5,7 @@ from math import isfinite
 
 from pydantic import JsonValue
 
+from judgekit.errors import truncated
 from judgekit.runs.rows import Row
 from judgekit.score import JudgeCall, JudgeExchange, Score
 from judgekit.traces.behavior import agent_usage
@@ -19,7 +20,8 @@ _EXACT = 2**53  # integers up to here are exact in JavaScript
 _NOT_OF_THE_SAMPLE = {"schema_version", "id", "trace", "baseline", "domain"}  # these are shown elsewhere
 _OF_THE_SCORE = ("status", "value", "label", "reason", "error", "warnings")
 _OF_THE_CALL = {"judge", "prompt", "model", "cached", "seconds", "error"}
-_NOT_OF_THE_TRACE = {"schema_version", "messages", "tools", "children", "extra"}
+_NOT_OF_THE_TRACE = {"schema_version", "messages", "tools", "children", "extra", "error"}
+_ERROR_SHOWN = 2_000
 
 
 def sample_detail(
@@ -53,6 +55,7 @@ def sample_detail(
         "exchanges": of_scorers,
         "damaged": is_damaged,
         "messages": _messages(Branch(trace)) if trace else None,
+        "error": truncated(trace.error, _ERROR_SHOWN) if trace and trace.error else None,
         "baseline": _messages(Branch(baseline)) if baseline else None,
         "agents": _agents(trace) if trace else [],
         "unlinked": _unlinked(Branch(trace)) if trace else [],

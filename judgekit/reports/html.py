@@ -146,7 +146,7 @@ def _gates(gate_results: GateResults) -> JsonValue:
     many = f"{unmet} of {len(results)} gates not met" if unmet else f"All {len(results)} gates are met"
     headline = many if len(results) > 1 else f"The gate is {'not ' if unmet else ''}met"
     return {
-        "headline": "; ".join(filter(None, (headline, gate_results.undecided_note))),
+        "headline": "; ".join((headline, *gate_results.notes)),
         "results": [
             {"text": gate.text, "met": gate.met, "explanation": gate.explanation, "sample": gate.sample}
             for gate in sorted(results, key=lambda gate: gate.met)

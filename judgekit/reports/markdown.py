@@ -55,8 +55,8 @@ def _report(run: Run, gates: GateResults) -> Iterator[str]:
     for gate in gates.gates:
         item = f"- {'✅ met' if gate.met else '❌ **not met**'}: {_code(gate.text)}: {_code(gate.explanation)}\n"
         yield item if gate.sample is None else _Quoted(item)
-    if gates.undecided_note:
-        yield f"- ❌ {_code(gates.undecided_note)}\n"
+    for note in gates.notes:
+        yield f"- ❌ {_code(note)}\n"
     if unfinished := run.record.unfinished:
         yield f"- ❌ {_code(unfinished)}. Only what was scored until then is counted.\n"
     yield "\n"

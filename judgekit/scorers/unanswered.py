@@ -16,6 +16,7 @@ def unanswered(empty: Score, missing: MissingAnswer) -> Score:
     if empty.value is None:
         return empty
     if missing.gave_up:
-        return empty.model_copy(update={"value": 0.0, "reason": f"{GAVE_UP}: {missing.reason}", "warnings": ()})
+        reason = f"{GAVE_UP}: {missing.reason}"
+        return empty.model_copy(update={"value": 0.0, "reason": reason, "warnings": (GAVE_UP,)})
     reason = f"{NOT_RECORDED}: {missing.reason}; --no-answer zero scores this 0"
     return Score.failed(empty.scorer, reason, error="MissingAnswer")

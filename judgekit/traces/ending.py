@@ -2,11 +2,15 @@
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from judgekit.errors import short_repr
 from judgekit.traces.message import AIMessage, Message
+from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
+
+NoAnswer: TypeAlias = Literal["failed", "zero"]
+"""What scorers give a recording that stops after the user's message: a failed score, or 0 as if the agent had failed."""
 
 _OTHER_STATES = frozenset({"ok", "success", "completed", "unset", "state_unspecified", "in_progress", "pending"})
 """Terminations that are states of a tracer, which do not say that an agent without an answer gave up."""
@@ -54,6 +58,14 @@ def missing_answer(trace: Trace) -> MissingAnswer | None:
     if trace.termination and trace.termination.casefold() not in _OTHER_STATES:
         return MissingAnswer(f"the conversation ended with {short_repr(trace.termination)}", gave_up=True)
     return MissingAnswer("the conversation stops after the user's message", gave_up=False)
+
+
+def assume_failure(sample: Sample) -> Sample:
+    """Return a sample whose recording stops after the user's message with an error, so that the agent counts as failed."""
+    missing = missing_answer(sample.trace)
+    if missing is None or missing.gave_up:
+        return sample
+    return sample.model_copy(update={"trace": sample.trace.model_copy(update={"error": "no answer recorded"})})
 
 
 def _unfinished(messages: Sequence[Message], error: str | None) -> str | None:

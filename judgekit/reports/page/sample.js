@@ -68,6 +68,7 @@ function talk(sample, side, scorer, search, title) {
   const base = address(["sample", here().sample, ...(scorer ? [scorer] : [])], here().filters);
   const linked = { ...links.trace, link: (number) => `${base}${base.includes("?") ? "&" : "?"}message=${number}` };
   made.append(conversation(sample.messages, side === "b" ? linked : links.trace, of("trace"), search, sample.unlinked));
+  if (sample.error) made.append(el("p", { class: "note" }, "The recording ends with an error: ", recorded(sample.error)));
   if (sample.agents.length) made.append(fold("usage of each agent", () => agentsOf(sample.agents, links.trace), { class: "made-of" }));
   if (sample.baseline) made.append(el("h3", {}, "The baseline"), conversation(sample.baseline, links.baseline, of("baseline"), search));
   if (Object.keys(sample.about).length) made.append(fold("reference and metadata", () => tree(sample.about, links), { class: "made-of" }));
