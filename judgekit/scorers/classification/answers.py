@@ -62,7 +62,7 @@ class AnswerMatch(SyncScore):
     than one character, where a Chinese clause is one word and negations are ignored.
 
     The label is ``matched``, ``wrong``, or ``no_answer`` if the response is empty. The total of many samples is
-    ``measure``, with matched = TP, wrong = FP and FN, no answer = FN. Skipped without a response or an expected text.
+    ``measure``, with matched = TP, wrong = FP and FN, no answer = FN. Skipped without a conversation or an expected text.
     Details: ``similarity``, ``threshold``, ``equal``, the ``expected`` text, and the words that are ``shared``,
     ``only_expected`` and ``only_response``. No judge. Source: Jaccard similarity of at least 0.3, as published for the
     evaluation of agents, with negations marked as by Das & Chen (2001) and Pang et al. (2002,

@@ -44,7 +44,7 @@ class ExactMatch(TextScorer):
     ``judgekit.scorers.text.normalization.normalized``. With ``strip=False``, every character counts. With
     ``negate=True``, it is 1 if the response equals none of the references. An empty response equals no reference.
 
-    Skipped without a response or a reference. No judge. Details: ``reference``, the one that matches, or null. Source:
+    Skipped without a conversation or a reference. No judge. Details: ``reference``, the one that matches, or null. Source:
     SQuAD (Rajpurkar et al. 2016, https://aclanthology.org/D16-1264), which also ignores articles and all punctuation.
 
     Raises:
@@ -86,7 +86,7 @@ class StringPresence(TextScorer):
     The match may be part of a word: ``art`` is in ``party``. ``ignore_case`` ignores case. With ``strip=False``, the
     whitespace around a reference has to be there too. An empty response contains no reference.
 
-    Skipped without a response or a reference. No judge. Details: ``reference``, the first that was found, or null.
+    Skipped without a conversation or a reference. No judge. Details: ``reference``, the first that was found, or null.
     Source: string presence of ragas (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/traditional/).
     """
 
@@ -128,7 +128,7 @@ class Regex(SyncScore):
     the start ignores case. An empty response is matched like any other, and whitespace is not stripped. A search that
     takes longer than a second, as nested repeats can, is aborted, and the score fails.
 
-    Needs no reference. Skipped without a response. No judge. Details: ``start`` and ``end`` of the match, in characters
+    Needs no reference. Skipped without a conversation. No judge. Details: ``start`` and ``end`` of the match, in characters
     from 0, or null. Source: https://github.com/mrabarnett/mrab-regex.
 
     Raises:
@@ -198,7 +198,7 @@ class Similarity(TextScorer):
     without spaces between words. An empty or blank response scores 0. The time grows with the product of the lengths:
     two texts of 100,000 characters take a quarter of a second, texts of a million half a minute.
 
-    Skipped without a response or a reference. No judge. Details: ``reference``, the most similar one (the first of
+    Skipped without a conversation or a reference. No judge. Details: ``reference``, the most similar one (the first of
     equals), and ``values``, by reference, without blank and repeated ones. Source: the normalized similarities of
     rapidfuzz (https://rapidfuzz.github.io/RapidFuzz); Levenshtein 1966; Winkler 1990.
 

@@ -38,7 +38,7 @@ class NgramPrecision(TextScorer):
     ``lowercase=True, tokenize="whitespace"``. It is not BLEU: it has no geometric mean and no penalty for short
     responses.
 
-    A response without words scores 0. Skipped if there is no response, or no reference with a word. No judge. Details:
+    A response without words scores 0. Skipped if there is no conversation, or no reference with a word. No judge. Details:
     ``matches`` and ``in_response``, with a number per order, and ``reference``, the best one. Source: clipped n-gram
     precision (Papineni et al. 2002, https://aclanthology.org/P02-1040), pooled over orders.
 

@@ -130,7 +130,7 @@ class ROUGE(TextScorer):
     including 0, with a warning, if a reference is shorter than the n-gram.
 
     The reference with the highest value counts, or with ``reference_choice="recall"`` the one with the highest recall,
-    whatever the mode (the first of equals). A response without words scores 0. Skipped if there is no response, or no
+    whatever the mode (the first of equals). A response without words scores 0. Skipped if there is no conversation, or no
     reference with a word. No judge. Details: ``precision``, ``recall``, ``f1``, ``matches``, ``in_response`` and
     ``in_reference`` (words or n-grams), and ``reference``, the one that counted. Source: Lin 2004
     (https://aclanthology.org/W04-1013), as in rouge-score 0.1.2.

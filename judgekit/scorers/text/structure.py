@@ -51,7 +51,7 @@ class JSONMatch(TextScorer):
     surrounding words or a code fence, duplicate keys in an object, lone surrogates, numbers out of range, and more than
     200 nested arrays and objects. A reference that is not JSON is an error.
 
-    Skipped without a response or a reference. No judge. Details: those of `JSONDiff`. Source: JSON (RFC 8259), and
+    Skipped without a conversation or a reference. No judge. Details: those of `JSONDiff`. Source: JSON (RFC 8259), and
     I-JSON (RFC 7493) for keys and surrogates.
     """
 
@@ -76,7 +76,7 @@ class JSONDiff(TextScorer):
     of equals). JSON and equality are defined as in `JSONMatch`: a response that is not JSON scores 0, and a reference
     that is not JSON is an error.
 
-    Skipped without a response or a reference. No judge. Details: ``agreed`` and ``leaves``, the two numbers;
+    Skipped without a conversation or a reference. No judge. Details: ``agreed`` and ``leaves``, the two numbers;
     ``differences``, the first 50, each with its ``path`` and what was ``expected`` or ``found`` there, or both (where one
     side has a leaf and the other an array or object, the whole of it); ``more``, the number of others; ``reference``,
     the one that counts; ``values``, by reference, without blank and

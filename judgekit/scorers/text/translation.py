@@ -76,7 +76,7 @@ class BLEU(TextScorer):
     empty response scores 0 and counts in the corpus. Details: see `judgekit.aggregates.translation.BleuDetails`, with
     sacrebleu's signatures.
 
-    Skipped without a response, and without a reference or if it has no words. No judge. Source: Papineni et al., 2002
+    Skipped without a conversation, and without a reference or if it has no words. No judge. Source: Papineni et al., 2002
     (https://aclanthology.org/P02-1040/) and Post, 2018 (https://aclanthology.org/W18-6319/).
 
     Attributes:
@@ -193,7 +193,7 @@ class CHRF(TextScorer):
     of the summed counts. An empty response scores 0 and counts in the corpus. Details: see
     `judgekit.aggregates.translation.ChrfDetails`, with sacrebleu's signature.
 
-    Skipped without a response, and without a reference or if it is empty. No judge. Source: Popović, 2015
+    Skipped without a conversation, and without a reference or if it is empty. No judge. Source: Popović, 2015
     (https://aclanthology.org/W15-3049/) and 2017 (https://aclanthology.org/W17-4770/).
 
     Raises:
@@ -270,7 +270,7 @@ class TER(TextScorer):
     1,000. Longer texts fail. Words are separated by spaces, so Chinese and the like need
     ``normalized=True, asian_support=True``.
 
-    Skipped without a response, and without a reference or if it has no words. No judge. Source: Snover et al., 2006
+    Skipped without a conversation, and without a reference or if it has no words. No judge. Source: Snover et al., 2006
     (https://aclanthology.org/2006.amta-papers.25/).
 
     Attributes:
