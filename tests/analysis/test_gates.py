@@ -146,7 +146,7 @@ def test_a_gate_on_the_lowest_value_names_its_sample_and_counts_those_that_are_t
             ("f1.min >= 0", [SKIPPED, FAILED], False, "f1 has no value: nothing was scored (n=0 of 2; 1 skipped, 1 failed (1 OverloadError))"),
         ]  # fmt: skip
     for text, scores, met, said in cases:
-        (result,) = check_gates(run_of(scores), [text]).gates
+        (result,) = check_gates(run_of(scores), [text], min_coverage=0).gates
         assert str(result) == f"{'met' if met else 'not met'}: {text}: {said}"
         lowest = (
             min((one.value, at) for at, one in enumerate(scores) if one.value is not None)[1] if "#" in said else None
@@ -277,6 +277,49 @@ def test_only_a_gate_on_failed_decides_how_many_failed_scores_there_may_be(gates
     run = run_of([FAILED], [Score.failed("b", "x")], [Score.skipped("c", "x")])
     found = check_gates(run, gates)
     assert list(found.undecided) == undecided
-    assert found.undecided_note == (
-        f"no gate covers the failures of {', '.join(undecided)}" if gates and undecided else ""
-    )
+    failures = [f"no gate covers the failures of {', '.join(undecided)}"] if gates and undecided else []
+    assert list(found.notes) == [*failures, "c scored none of 1 sample: 1 skipped: x"]
+
+
+@pytest.mark.parametrize(
+    ("gates", "unmeasured"),
+    [
+        ([], ["f1"]),
+        (["f1.failed <= 5"], ["f1"]),
+        (["f1.skipped <= 5"], []),
+        (["f1.coverage >= 0"], []),
+        (["skipped <= 5"], []),
+        (["n >= 0"], []),
+    ],
+)
+def test_a_scorer_that_scored_no_sample_is_named_unless_a_gate_on_coverage_allows_it(gates, unmeasured, run_of):
+    found = check_gates(run_of([SKIPPED, SKIPPED]), gates)
+    assert list(found.unmeasured) == unmeasured
+    assert list(found.notes) == ["f1 scored none of 2 samples: 2 skipped: no reference"] * len(unmeasured)
+    assert not check_gates(run_of([SKIPPED, *scored(0)]), gates).unmeasured
+
+
+def test_abstentions_alone_measure_nothing_and_failures_alone_are_only_undecided(run_of):
+    reason = "f1 scored none of 2 samples: 1 skipped: no reference; 1 abstained: undecided"
+    assert check_gates(run_of([SKIPPED, ABSTAINED]), []).unmeasured == {"f1": reason}
+    found = check_gates(run_of([FAILED]), [])
+    assert (found.unmeasured, list(found.undecided)) == ({}, ["f1"])
+
+
+@pytest.mark.parametrize(
+    ("gates", "skipped", "met"),
+    [
+        (["f1 >= 0.5"], 1, True),
+        (["f1 >= 0.5"], 2, False),
+        (["f1.lower >= 0", "f1.min >= 1"], 2, False),
+        (["f1 >= 0.5", "f1.skipped <= 2"], 2, True),
+        (["f1 >= 0.5", "coverage >= 10%"], 2, True),
+    ],
+)
+def test_a_gate_on_a_number_needs_half_of_the_samples_unless_another_one_limits_them(gates, skipped, met, run_of):
+    found = check_gates(run_of([*scored(1), *[SKIPPED] * skipped]), gates)
+    assert (found.gates[-1 if len(gates) > 1 and not met else 0].met, not found.low_coverage) == (met, met)
+    if not met:
+        few = "only 1 of 3 samples were scored, which is less than half; if that is enough, set min_coverage"
+        assert found.low_coverage == {"f1": few}
+    assert check_gates(run_of([*scored(1), *[SKIPPED] * skipped]), gates, min_coverage=0).low_coverage == {}

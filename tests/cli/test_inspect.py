@@ -45,6 +45,7 @@ def test_what_is_in_a_file_is_counted(cli):
     assert ended.heads == {
         "format": "openai-chat",
         "conversations": "2; 1 repeat an earlier id",
+        "no answer": "1; 1 stop after the user's message, so that a reply may not have been recorded",
         "messages": "tool 3, user 2, assistant 2, system 1",
         "tool calls": "3 by the agent, 0 by the user; 1 with arguments that cannot be parsed; 1 without a result",
         "tool results": "3; 1 without a call; 3 whose success is unknown",
