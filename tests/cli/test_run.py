@@ -412,7 +412,8 @@ def test_where_no_record_can_be_read_nothing_could_be_run(cli):
 def test_a_sample_without_what_a_scorer_needs_is_skipped_with_the_reason(cli, replayed):
     path = write(calling("a"), calling("b", expected=None))
     ended = cli("run", path, *TOOLS, "--scorer", "topic_adherence", "--config", replayed)
-    assert (ended.code, ended.table["tool_call_f1"]) == (0, ["1.000", "1 of 2", "1", "0"])
+    assert (ended.code, ended.table["tool_call_f1"]) == (1, ["1.000", "1 of 2", "1", "0"])
+    assert "exit code 1: topic_adherence scored none of 2 samples: 2 skipped: " in ended.err
     assert ended.table["topic_adherence"] == ["-", "0 of 2", "2", "0"]
     assert "tool_call_f1: 1 skipped: the sample has no reference_tool_calls" in ended.out
     assert "topic_adherence: 2 skipped: the sample has no reference_topics" in ended.out
