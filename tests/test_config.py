@@ -202,7 +202,7 @@ def test_without_a_file_there_are_no_scorers():
 BAD_FILES = {
     "an unknown table": (
         '[judge.default]\nmodel = "openai/a"',
-        "mine.toml: no table is called 'judge', did you mean 'judges'? Known: store_text, gate, min_coverage, judges, scorers",
+        "mine.toml: no table is called 'judge', did you mean 'judges'? Known: store_text, gate, min_coverage, no_answer, judges, scorers",
     ),
     "an unknown key of a judge": (
         '[judges.local]\nmodel = "openai/a"\nbase-url = "http://x"',

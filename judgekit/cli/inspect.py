@@ -52,8 +52,8 @@ def _lines(recordings: Recordings, inspection: Inspection) -> Iterator[tuple[str
     if unanswered := inspection.gave_up + inspection.no_reply:
         stops = _more(inspection.no_reply, "stop after the user's message, so that a reply may not have been recorded")
         yield "no answer", f"{unanswered:,}{_more(inspection.gave_up, 'where the agent gave up')}{stops}"
-    if errors := inspection.errors.counts:
-        yield "errors", f"{errors.total():,}"
+    if failures := inspection.errors.counts:
+        yield "errors", f"{failures.total():,}"
         yield from _kinds(inspection.errors)
     if inspection.children:
         yield "sub-agents", f"{inspection.children:,}"
