@@ -120,7 +120,7 @@ class GateResults:
 
     @property
     def notes(self) -> Sequence[str]:
-        """What is wrong apart from gates that are not met, for a place that says which gates are met."""
+        """Sentences on what is wrong apart from gates that are not met, for reports that say which gates are met."""
         names = join_limited(self.undecided, separator=", ")
         failures = [f"no gate covers the failures of {names}"] if self.gates and names else []
         return [*failures, *self.unmeasured.values()]

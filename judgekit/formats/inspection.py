@@ -55,7 +55,8 @@ class Inspection:
     """Counts over samples, whose sub-agents only count as ``children``. Only the first sample is kept.
 
     ``calls`` are counted by the side that made them, and ``results`` as ``error``, ``ok``, or ``unknown`` if the format
-    cannot tell; ``gave_up`` and ``no_reply`` are the conversations without an answer (see `missing_answer`). ``costs`` is the number of traces that report a cost; ``problems`` are the first few errors and notices.
+    cannot tell; ``gave_up`` and ``no_reply`` are the conversations without an answer (see `missing_answer`).
+    ``costs`` is the number of traces that report a cost; ``problems`` are the first few errors and notices.
     """
 
     conversations: int = 0

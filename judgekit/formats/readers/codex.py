@@ -112,6 +112,7 @@ class _Fields(TypedDict):
     ended_at: datetime | None
     usage: Usage | None
     termination: str | None
+    error: str | None
 
 
 class _Session:
