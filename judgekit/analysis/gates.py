@@ -167,7 +167,11 @@ def check_gates(run: Run, gates: Iterable[str], *, min_coverage: float | None = 
         [gate.result(run.summary, low_coverage, corrections, lowest) for gate in parsed],
         low_coverage,
         undecided,
-        {line.scorer: reason for line in open_lines if (reason := _unmeasured(line))},
+        {
+            line.scorer: _unmeasured(line)
+            for line in open_lines
+            if not line.counts["scored"] and (line.counts["skipped"] or line.counts["abstained"])
+        },
     )
 
 
@@ -182,9 +186,7 @@ def _under_half(line: ScorerSummary) -> str:
 
 
 def _unmeasured(line: ScorerSummary) -> str:
-    """Return why a scorer scored no sample; empty if it scored one, or all of them failed."""
-    if line.counts["scored"] or not (line.counts["skipped"] or line.counts["abstained"]):
-        return ""
+    """Return why a scorer scored no sample."""
     reasons = (f"{times}: {one_line(reason)}" for times, reason in line.unscored_reasons())
     return f"{line.scorer} scored none of {line.qualifier}{count_text(line.total, 'sample')}: {'; '.join(reasons)}"
 
