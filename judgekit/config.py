@@ -59,7 +59,7 @@ class Config:
         self.store_text = True
         self.gates: Sequence[str] = ()
         self.min_coverage: float | None = None
-        self.no_answer: NoAnswer = "failed"
+        self.no_answer: NoAnswer | None = None
         self.judges: dict[str, Judge] = {}
         self.judges_used: dict[str, Judge] = {}
         self.scorers: Sequence[ScorerSpec] = []

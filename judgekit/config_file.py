@@ -41,7 +41,7 @@ class ConfigFile(FrozenModel):
     store_text: bool = True
     gate: Many[str] = ()
     min_coverage: float | None = Field(default=None, ge=0, le=1)
-    no_answer: NoAnswer = "failed"
+    no_answer: NoAnswer | None = None
     judges: dict[str, Judge] = Field(default_factory=dict[str, Judge])
     scorers: Many[JsonObject] = ()
 
