@@ -19,6 +19,8 @@ from judgekit.formats.values import as_object
 from judgekit.locations import Location
 
 _MOST_FIELDS = 1_000
+_CLOSEST = 5
+"""So many formats that share keys with what was found are shown."""
 
 
 def detect(value: JsonValue) -> Reader:
@@ -32,13 +34,13 @@ def detect(value: JsonValue) -> Reader:
     if (system := score_system(first_record(value))) is not None:
         raise TraceError(f"contains scores of {system} and no conversations; {AUDIT_HINT}")
     keys, flat = _keys(value), _is_flat(value)
-    near = [
-        reader.shape
+    shared_keys = {
+        reader.shape: len(keys & set(re.findall(r'(?<!: )"(\w+)"', reader.shape))) + (flat and reader.name == "rows")
         for reader in (*READERS.values(), *installed_readers())
-        if (flat and reader.name == "rows") or keys & set(re.findall(r'"(\w+)"', reader.shape))
-    ]
+    }
+    near = sorted(filter(shared_keys.__getitem__, shared_keys), key=shared_keys.__getitem__, reverse=True)
     hint = (
-        "".join(f"\n  {shape}" for shape in near)
+        "".join(f"\n  {shape}" for shape in near[:_CLOSEST])
         or f" {', '.join(READERS)} (judgekit formats shows what they look like); name a reader of your own with --format"
     )
     raise TraceError(

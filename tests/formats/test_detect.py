@@ -125,6 +125,10 @@ def test_the_nearest_formats_are_those_that_have_a_key_in_common_and_else_all_ar
     with pytest.raises(TraceError, match="Closest formats:\n") as near:
         detect({"simulations": {}})
     assert named(near.value) == {"tau2"}
+    with pytest.raises(TraceError, match="Closest formats:\n") as nearest:
+        detect({"role": None, "content": [], "meta": {}, "user": {}})  # "user" is no key, but a role in many formats
+    assert str(nearest.value).splitlines()[1].startswith("  haystack: ")
+    assert len(named(nearest.value)) == 5
     with pytest.raises(TraceError, match=r"Closest formats:\n.*--column question=input") as flat:
         detect([{"color": "q", "size": "a"}])
     assert named(flat.value) == {"rows"}
