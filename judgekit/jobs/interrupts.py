@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from judgekit.scoring import run_sync
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_GRACE = 30.0
-"""Seconds to finish samples under way."""
+_GRACE: dict[int, float] = {signal.SIGINT: 30.0, signal.SIGTERM: 5.0}
+"""Seconds to finish samples under way, by the signal. Service managers kill soon after SIGTERM."""
 
 
 @dataclass
@@ -25,6 +24,11 @@ class InterruptHandler:
 
     on_signal: Callable[[], object] | None = None
     signal: int | None = None
+
+    @property
+    def is_terminated(self) -> bool:
+        """Whether the process is to end soon, as a service manager demands."""
+        return self.signal == signal.SIGTERM
 
     @property
     def exit_code(self) -> int:
@@ -52,7 +56,7 @@ class InterruptHandler:
             self.signal = self.signal or number
             raise KeyboardInterrupt
 
-        before = {number: signal.signal(number, stop) for number in _SIGNALS}
+        before = {number: signal.signal(number, stop) for number in _GRACE}
         try:
             with suppress(KeyboardInterrupt):
                 yield
@@ -70,9 +74,9 @@ class InterruptHandler:
                 return
             self.signal = number
             on_signal()
-            loop.call_later(_GRACE, task.cancel)
+            loop.call_later(_GRACE[number], task.cancel)
 
-        for number in _SIGNALS:
+        for number in _GRACE:
             with suppress(NotImplementedError, RuntimeError):  # on Windows, or in a thread: Ctrl-C then ends it at once
                 loop.add_signal_handler(number, stop, number)
         try:
@@ -81,6 +85,6 @@ class InterruptHandler:
             if self.signal is None:
                 raise
         finally:
-            for number in _SIGNALS:
+            for number in _GRACE:
                 with suppress(NotImplementedError, RuntimeError):
                     loop.remove_signal_handler(number)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _COUNTING_SECONDS = 10.0
 """Seconds for counting the remaining samples when a run stops, since an iterator may not end."""
+_TERMINATED_COUNTING_SECONDS = 1.0
+"""Seconds for it after SIGTERM."""
 
 
 @dataclass
@@ -220,6 +222,8 @@ class Session:
 
     @property
     def _counting(self) -> float:
+        if self.interrupts.is_terminated:
+            return _TERMINATED_COUNTING_SECONDS
         return inf if self.samples is None else _COUNTING_SECONDS
 
     def _count(self) -> None:

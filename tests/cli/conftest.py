@@ -159,6 +159,8 @@ class Judging:
         self.dies_at: int | None = None
         """The request at which it dies, without an answer to any that it has."""
         self.died = threading.Event()
+        self.hangs_from: int | None = None
+        """The request from which on none gets an answer."""
         self.__dict__.pop("answer", None)
         if self._is_dead:
             self.live()
@@ -192,7 +194,7 @@ class Judging:
         self._writers.add(writer)
         if self._is_dead:
             writer.transport.abort()
-        with suppress(asyncio.IncompleteReadError, ConnectionError):
+        with suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).lower()
                 body = await reader.readexactly(int(head.split(b"content-length: ")[1].split(b"\r\n")[0]))
@@ -200,6 +202,8 @@ class Judging:
                 self.asked[conversation] += 1
                 if self.asked.total() == self.dies_at:
                     self._die()
+                if self.hangs_from is not None and self.asked.total() >= self.hangs_from:
+                    await asyncio.Event().wait()
                 await asyncio.sleep(self.seconds)
                 message = {"role": "assistant", "content": json.dumps(self.answer(conversation))}
                 usage = {"prompt_tokens": 1_000, "completion_tokens": 100, "total_tokens": 1_100}

@@ -6,6 +6,7 @@ import re
 import signal
 import sqlite3
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -181,6 +182,28 @@ def test_an_interrupt_leaves_the_same_number(started, judging, conversations, un
     assert shares(out)[GOAL] == f"{scored} of {number}"
     assert shares(out)["tool_call_f1"].endswith(f" of {number}")
     assert err.splitlines()[-1] == "interrupted; judgekit resume 1 continues from here"
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("words", [(), ("--workers", 2), ("--limit", 150)])
+def test_one_sigterm_ends_a_run_whose_replies_hang_and_loses_nothing(
+    cli, started, judging, conversations, until, words
+):
+    judging.hangs_from = 21
+    settings(judging, concurrency=4, budget=None)
+    process = started("run", conversations(NUMBER), *JUDGED, *F1, *words)
+    until(lambda: judging.asked.total() == 20 + 4)
+    process.send_signal(signal.SIGTERM)
+    began = time.monotonic()
+    out, err = process.communicate(timeout=30)
+    assert time.monotonic() - began < 10  # Kubernetes grants 30 s
+    assert process.returncode == 128 + signal.SIGTERM
+    number = 150 if "--limit" in words else NUMBER
+    assert shares(out)[GOAL] == f"20 of {number}"
+    assert err.splitlines()[-1] == "interrupted; judgekit resume 1 continues from here"
+    judging.hangs_from = None
+    assert shares(cli("resume").out) == {name: f"{number} of {number}" for name in ("tool_call_f1", GOAL)}
+    assert judging.asked.total() == 4 + number  # only what hung is asked again
 
 
 @pytest.mark.processes

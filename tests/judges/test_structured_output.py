@@ -73,7 +73,12 @@ def test_a_reply_that_is_not_accepted_is_an_error_that_keeps_its_text_and_was_pa
     [
         ("filter", FilterError, "openai/judge-1: the provider's content filter withheld the reply"),
         ("refusal", RefusalError, "openai/judge-1: the judge declined: I will not."),
-        ("length", TruncatedError, "openai/judge-1: the reply was cut off at the token limit"),
+        (
+            "length",
+            TruncatedError,
+            "openai/judge-1: the reply was cut off at the server's own token limit after 1 token; "
+            "set a higher one: params.max_tokens",
+        ),
     ],
 )
 def test_a_reply_that_is_no_answer_is_a_typed_error_and_was_paid(stub, question, ending, kind, found):
@@ -85,6 +90,36 @@ def test_a_reply_that_is_no_answer_is_a_typed_error_and_was_paid(stub, question,
     assert without_time(calls) == [CALL.model_copy(update={"usage": USAGE, "cost_usd": 0.25, "error": kind.__name__})]
     assert seen == []
     assert len(asked.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "usage", "found"),
+    [
+        (
+            {"params": {"max_tokens": 64}},
+            Usage(output_tokens=64, reasoning_tokens=64),
+            "at params.max_tokens = 64 after 64 tokens, of which 64 were reasoning; "
+            "raise it, or let the judge reason less",
+        ),
+        (
+            {"params": {"max_tokens": 50, "max_completion_tokens": 9_000}},
+            Usage(output_tokens=9_000, reasoning_tokens=0),
+            "at params.max_completion_tokens = 9,000 after 9,000 tokens, of which none were reasoning; raise it",
+        ),
+        (
+            {"max_output_tokens": 4_096},
+            Usage(output_tokens=4_096, reasoning_tokens=4_000),
+            "at max_output_tokens = 4,096 after 4,096 tokens, of which 4,000 were reasoning; "
+            "raise it, or let the judge reason less",
+        ),
+        ({}, None, "at the server's own token limit; set a higher one: params.max_tokens"),
+    ],
+)
+def test_a_reply_that_was_cut_off_names_the_limit_its_setting_and_the_reasoning(stub, question, settings, usage, found):
+    asked = stub([Reply(text="", finish_reason="length", usage=usage)])
+    with pytest.raises(TruncatedError) as info:
+        complete(asked, question(**settings))
+    assert str(info.value) == f"openai/judge-1: the reply was cut off {found}"
 
 
 @pytest.mark.parametrize("error", [OverloadError("no"), RateLimitError("no"), RefusalError("no"), ValueError("a bug")])

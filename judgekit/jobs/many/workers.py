@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -24,7 +25,9 @@ from judgekit.runs.store import RunStore
 _POLL = 0.1
 """Seconds between checks of the processes."""
 _GRACE = 10
-"""Seconds that the processes have to end."""
+"""Seconds to wait for a process that may have died."""
+_END = 2.0
+"""Seconds that processes have to end, all together, once they have scored or work was canceled."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -95,10 +98,11 @@ class _Workers:
         return sum(self._counts[::2]), sum(self._counts[1::2])
 
     def end(self) -> None:
-        """End all processes."""
+        """End all processes, and kill those that take too long."""
         self._stop.set()
+        deadline = time.monotonic() + _END
         for pipe, process in self._running.items():
-            process.join(_GRACE)
+            process.join(max(0.0, deadline - time.monotonic()))
             process.kill()
             process.join()
             process.close()
