@@ -142,6 +142,14 @@ class Request:
         """The maximum number of tokens of the reply, if there is a limit."""
         return self.max_output_tokens or output_limit(self.params)
 
+    @property
+    def output_limit_setting(self) -> str | None:
+        """The setting that the limit on the reply's tokens is from, if there is a limit."""
+        if self.max_output_tokens is not None:
+            return "max_output_tokens"
+        limits = _limits(self.params)
+        return f"params.{max(limits, key=lambda name: limits[name])}" if limits else None
+
     def params_with_limit(self, name: str) -> JsonObject:
         """Return the parameters with judgekit's own output limit, if any, under the server's ``name`` for it."""
         if self.max_output_tokens is None:

@@ -8,9 +8,10 @@ from itertools import pairwise
 from time import perf_counter
 from typing import get_args
 
-from judgekit.errors import STOPS, FilterError, FormatError, JudgeError, RefusalError, TruncatedError
+from judgekit.errors import STOPS, FilterError, FormatError, JudgeError, RefusalError, TruncatedError, count_text
 from judgekit.judges.request import ChatMessage, Layer, OutputMode, Reply, Request
 from judgekit.score import JudgeCall, record_calls
+from judgekit.traces.message import Usage
 from judgekit.traces.rendering import compact_json
 
 _NEXT_MODE: dict[OutputMode, OutputMode] = dict(pairwise(get_args(OutputMode)))
@@ -110,7 +111,21 @@ def _no_answer(reply: Reply, request: Request) -> JudgeError:
         return FilterError(f"{request.judge}: the provider's content filter withheld the reply")
     if reply.finish_reason == "refusal":
         return RefusalError(f"{request.judge}: the judge declined: {reply.text}")
-    return TruncatedError(f"{request.judge}: the reply was cut off at the token limit")
+    return TruncatedError(f"{request.judge}: the reply was cut off {_limit_reached(reply, request)}")
+
+
+def _limit_reached(reply: Reply, request: Request) -> str:
+    """Return the limit that cut a reply off, what its tokens went into, and what to change."""
+    setting, usage = request.output_limit_setting, reply.usage or Usage()
+    where, advice = "at the server's own limit", "set a higher one with params.max_tokens"
+    if setting is not None:
+        where, advice = f"at the limit of {request.output_limit:,} tokens ({setting})", "raise the limit"
+    if usage.output_tokens is not None:
+        where += f", after {count_text(usage.output_tokens, 'token')}"
+    if usage.reasoning_tokens is not None:
+        where += f", {f'{usage.reasoning_tokens:,}' if usage.reasoning_tokens else 'none'} of them reasoning"
+        advice += ", or let the judge reason less" if usage.reasoning_tokens else ""
+    return f"{where}; {advice}"
 
 
 def _with_output_mode(request: Request, step: OutputMode) -> Request:

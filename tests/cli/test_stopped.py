@@ -202,7 +202,7 @@ def test_one_sigterm_ends_a_run_whose_replies_hang_and_loses_nothing(
     assert shares(out)[GOAL] == f"20 of {number}"
     assert err.splitlines()[-1] == "interrupted; judgekit resume 1 continues from here"
     judging.hangs_from = None
-    assert shares(cli("resume").out) == {name: f"{number} of {number}" for name in ("tool_call_f1", GOAL)}
+    assert shares(cli("resume").out) == dict.fromkeys(("tool_call_f1", GOAL), f"{number} of {number}")
     assert judging.asked.total() == 4 + number  # only what hung is asked again
 
 

@@ -76,8 +76,10 @@ def test_a_reply_that_is_not_accepted_is_an_error_that_keeps_its_text_and_was_pa
         (
             "length",
             TruncatedError,
-            "openai/judge-1: the reply was cut off at the server's own token limit after 1 token; "
-            "set a higher one: params.max_tokens",
+            (
+                "openai/judge-1: the reply was cut off at the server's own limit, after 1 token; "
+                "set a higher one with params.max_tokens"
+            ),
         ),
     ],
 )
@@ -98,21 +100,25 @@ def test_a_reply_that_is_no_answer_is_a_typed_error_and_was_paid(stub, question,
         (
             {"params": {"max_tokens": 64}},
             Usage(output_tokens=64, reasoning_tokens=64),
-            "at params.max_tokens = 64 after 64 tokens, of which 64 were reasoning; "
-            "raise it, or let the judge reason less",
+            (
+                "at the limit of 64 tokens (params.max_tokens), after 64 tokens, 64 of them reasoning; "
+                "raise the limit, or let the judge reason less"
+            ),
         ),
         (
             {"params": {"max_tokens": 50, "max_completion_tokens": 9_000}},
             Usage(output_tokens=9_000, reasoning_tokens=0),
-            "at params.max_completion_tokens = 9,000 after 9,000 tokens, of which none were reasoning; raise it",
+            "at the limit of 9,000 tokens (params.max_completion_tokens), after 9,000 tokens, none of them reasoning; raise the limit",
         ),
         (
             {"max_output_tokens": 4_096},
             Usage(output_tokens=4_096, reasoning_tokens=4_000),
-            "at max_output_tokens = 4,096 after 4,096 tokens, of which 4,000 were reasoning; "
-            "raise it, or let the judge reason less",
+            (
+                "at the limit of 4,096 tokens (max_output_tokens), after 4,096 tokens, 4,000 of them reasoning; "
+                "raise the limit, or let the judge reason less"
+            ),
         ),
-        ({}, None, "at the server's own token limit; set a higher one: params.max_tokens"),
+        ({}, None, "at the server's own limit; set a higher one with params.max_tokens"),
     ],
 )
 def test_a_reply_that_was_cut_off_names_the_limit_its_setting_and_the_reasoning(stub, question, settings, usage, found):
