@@ -15,6 +15,7 @@ from judgekit.errors import count_text
 from judgekit.judges.answer import Answer, read_answer
 from judgekit.judges.inputs import RenderOptions
 from judgekit.judges.layers import build_client, check_replies, provider_client
+from judgekit.judges.limits.rate_limit import Account
 from judgekit.judges.limits.spending import Spending, SQLiteSpending
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.redaction.redact import redact_sample
@@ -106,6 +107,7 @@ class Judge(JudgeSettings):
 
     _spending: Spending | None = PrivateAttr()
     _schema_support: SchemaSupport = PrivateAttr()
+    _account: Account = PrivateAttr()
     _clients: _Clients = PrivateAttr()
 
     def model_post_init(self, context: object, /) -> None:
@@ -113,6 +115,7 @@ class Judge(JudgeSettings):
         super().model_post_init(context)
         self._spending = SQLiteSpending() if self.budget else None
         self._schema_support = SchemaSupport()
+        self._account = Account()
         self._clients = WeakKeyDictionary()
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
@@ -236,7 +239,7 @@ class Judge(JudgeSettings):
             _, clients = cast("tuple[Self, _Clients]", plan.setdefault(id(self), (self, fresh)))
         if loop not in clients:  # concurrent requests wait for the client of the first
             closing = AsyncExitStack()
-            building = build_client(self, self._spending, self._schema_support, closing)
+            building = build_client(self, self._spending, self._schema_support, closing, self._account)
             opened = _open_until_end(building, closing, ref(clients))
             clients[loop] = loop.create_task(anext(opened)), opened
         opening, _ = clients[loop]

@@ -13,8 +13,7 @@ from judgekit.judges.cache.replies import ReplyDatabase
 from judgekit.judges.cache.store import ReplySource, ReplyStore, SQLiteReplyStore
 from judgekit.judges.dry_run import DryRunClient
 from judgekit.judges.limits.budget_client import BudgetClient
-from judgekit.judges.limits.concurrency import ConcurrencyLimit
-from judgekit.judges.limits.rate_limit import Account, RateLimit, get_account
+from judgekit.judges.limits.rate_limit import Account, Limits, Queue, RateLimit, get_account
 from judgekit.judges.limits.spending import Spending, SQLiteSpending
 from judgekit.judges.offline import OfflineClient, is_local_address
 from judgekit.judges.providers.connection import Connection
@@ -41,11 +40,16 @@ _log = logging.getLogger("judgekit")
 
 
 async def build_client(
-    judge: JudgeSettings, spending: Spending | None, schema_support: SchemaSupport, closing: AsyncExitStack
+    judge: JudgeSettings,
+    spending: Spending | None,
+    schema_support: SchemaSupport,
+    closing: AsyncExitStack,
+    account: Account | None = None,
 ) -> Layer:
     """Return the outermost layer of a judge in the running event loop. Those of all loops share its spending.
 
-    A thread opens the files, which may take seconds. ``closing`` closes them, and the provider's client at last.
+    A thread opens the files, which may take seconds. ``closing`` closes them, and the provider's client at last. The
+    ``account`` is that of a client of the user's own; other judges share theirs by name.
     """
     if isinstance(judge.cache, RedisAddress):
         await run_in_thread(lambda: check_replies(judge))
@@ -65,16 +69,14 @@ async def build_client(
     asking: Layer = provider
     server = _open_redis(judge.cache) if isinstance(judge.cache, RedisAddress) else None
     if not isinstance(provider, OfflineClient):  # requests that are not sent are neither counted nor delayed
-        account = _account(judge, server)
-        if account.shared is not None:
-            closing.push_async_callback(account.shared.aclose)
-        asking = RateLimit(StructuredOutput(provider, schema_support), account)
+        queue = _queue(judge, server, account, closing)
+        asking = RateLimit(StructuredOutput(provider, schema_support), queue)
         if spending is not None:
             price = None if judge.budget.usd is None else judge.known_price
             open_shared = partial(open_spending, judge.cache)
             asking = budget = BudgetClient(asking, judge.budget, price, judge.budget_name, open_shared, spending)
             closing.push_async_callback(budget.aclose)
-        asking = Retry(asking, account.circuit, judge.attempts)
+        asking = Retry(asking, queue.circuit, judge.attempts)
     if judge.cache_mode_used == "off":
         if judge.cache_mode != "off":
             _warn_uncached(judge.model, type(judge.client).__name__)
@@ -115,16 +117,24 @@ def _warn_uncached(model: str, client: str) -> None:
     _log.warning("%s: replies are not cached, because the client has no identity: give %s one", model, client)
 
 
-def _account(judge: JudgeSettings, server: "RedisServer | None") -> Account:
+def _queue(
+    judge: JudgeSettings, server: "RedisServer | None", account: Account | None, closing: AsyncExitStack
+) -> Queue:
+    """Return the queue of a judge's account in the running event loop; its limits apply until ``closing``."""
+    limits = Limits(judge.concurrency, judge.requests_per_minute, judge.tokens_per_minute)
     if judge.client is not None:
-        account = Account(ConcurrencyLimit(judge.concurrency))
+        queue = (account or Account()).queue()
     elif server is not None:
-        share = partial(_share_rates, server, judge.account)
-        account = get_account((*judge.account, judge.cache), judge.concurrency, share)
+        queue = get_account((*judge.account, judge.cache)).queue(partial(_share_rates, server, judge.account))
     else:
-        account = get_account(judge.account, judge.concurrency)
-    account.apply_limits(judge.concurrency, judge.requests_per_minute, judge.tokens_per_minute)
-    return account
+        queue = get_account(judge.account).queue()
+    if queue.shared is not None:
+        closing.push_async_callback(queue.shared.aclose)
+        queue.shared.apply_limits(limits.requests_per_minute, limits.tokens_per_minute)
+        limits = Limits(limits.concurrency)
+    queue.account.add_limits(limits)
+    closing.callback(queue.account.remove_limits, limits)
+    return queue
 
 
 def open_spending(cache: Path | RedisAddress) -> Spending:

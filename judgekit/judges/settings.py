@@ -80,7 +80,8 @@ class JudgeSettings(FrozenModel):
             down for the rest of the run.
         concurrency: The maximum number of requests at once, from 1 to 10,000, by default 32; fewer if the provider
             cannot take as many.
-        requests_per_minute: At least 1; no limit if not given. Judges of one account share the strictest of their limits.
+        requests_per_minute: At least 1; no limit if not given. Judges of one account share the strictest of their limits,
+            in all threads and event loops of a process.
         tokens_per_minute: At least 1; no limit if not given. Input and output tokens count.
         cache: The file of stored replies, by default ``.judgekit/cache.sqlite``. A ``.jsonl`` file of recorded replies
             can be replayed. Or a Redis or Valkey server that machines share, with limits and budgets: an address such as

@@ -16,7 +16,7 @@ from judgekit.judges.judge import Judge
 from judgekit.judges.layers import _warn_uncached, build_client
 from judgekit.judges.limits.budget import Budget
 from judgekit.judges.limits.budget_client import BudgetClient
-from judgekit.judges.limits.rate_limit import RateLimit
+from judgekit.judges.limits.rate_limit import RateLimit, get_account
 from judgekit.judges.limits.spending import SQLiteSpending
 from judgekit.judges.offline import OfflineClient
 from judgekit.judges.providers.deferred import DeferredClient
@@ -226,16 +226,16 @@ def test_the_layers_get_the_settings_of_the_judge(stub):
     )
     [[cache, retry, budget, rate_limit, *_]] = layers(judge)
     assert (cache.mode, cache.store_text, retry.attempts) == ("refresh", False, 2)
-    assert retry.circuit is rate_limit.account.circuit
+    assert retry.circuit is rate_limit.queue.circuit
     assert (budget.budget, budget.price) == (Budget(usd=3), Price(2, 8))
     budget.open_shared().close()
     assert Path("folder/budgets.sqlite").exists()
-    account = rate_limit.account
+    account = rate_limit.queue.account
     assert (account.concurrency.maximum, account.requests.per_minute, account.tokens.per_minute) == (5, 60, 1_000)
 
 
 def account_of(layers):
-    [account] = [layer.account for layer in layers if isinstance(layer, RateLimit)]
+    [account] = [layer.queue.account for layer in layers if isinstance(layer, RateLimit)]
     return account
 
 
@@ -243,10 +243,17 @@ def test_judges_of_one_account_hold_back_together_and_the_strictest_limits_hold(
     one = Judge("openai/m", **OWN, concurrency=3, requests_per_minute=90)
     other = Judge("openai/n", **OWN, concurrency=30, requests_per_minute=60, tokens_per_minute=500)
     stranger = Judge("openai/m", base_url="http://localhost:8001/v1")
-    first, second, third = map(account_of, layers(one, other, stranger))
-    assert first is second
-    assert (first.concurrency.maximum, first.requests.per_minute, first.tokens.per_minute) == (3, 60, 500)
-    assert (third.concurrency.maximum, third.requests, third.tokens) == (32, None, None)
+
+    async def build_all():
+        async with built(one), built(other), built(stranger):
+            first, second, third = map(get_account, (one.account, other.account, stranger.account))
+            assert first is second
+            assert (first.concurrency.maximum, first.requests.per_minute, first.tokens.per_minute) == (3, 60, 500)
+            assert (third.concurrency.maximum, third.requests.per_minute, third.tokens.per_minute) == (32, None, None)
+        async with built(one):
+            assert (first.concurrency.maximum, first.requests.per_minute, first.tokens.per_minute) == (3, 90, None)
+
+    asyncio.run(build_all())
 
 
 def test_clients_of_ones_own_are_no_account(stub):

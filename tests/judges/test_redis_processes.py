@@ -50,8 +50,7 @@ from judgekit.judges.redis import server as redis_server
 from judgekit.judges.limits.budget_client import BudgetClient, max_amount
 from judgekit.judges.cache.cache import Cache
 from judgekit.judges.request import ChatMessage, Reply, Request
-from judgekit.judges.limits.concurrency import ConcurrencyLimit
-from judgekit.judges.limits.rate_limit import Account, RateLimit
+from judgekit.judges.limits.rate_limit import Account, Queue, RateLimit
 from judgekit.judges.redis.address import RedisAddress
 from judgekit.judges.limits.budget import Budget
 from judgekit.score import JudgeCall, record_calls
@@ -115,7 +114,7 @@ async def main():
             return found
 
         server.ask = ask
-        client = RateLimit(inner, Account(ConcurrencyLimit(8), rates))
+        client = RateLimit(inner, Queue(Account(), rates))
     else:
         client = Cache(inner, redis_replies.RedisReplyStore(connected()), "read_write")
     gate, found = asyncio.Semaphore(16), {}

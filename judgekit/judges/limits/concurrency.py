@@ -22,16 +22,18 @@ class ConcurrencyLimit:
     start is faster, since a round of replies takes seconds, not milliseconds.
     """
 
-    maximum: int
-    limit: float = field(init=False)
+    maximum: int = _START
     in_flight: int = field(default=0, init=False)
+    _limit: float = field(default=float(_START), init=False)
     _slow_start: bool = field(default=True, init=False)
     _successes: int = field(default=0, init=False)
     _peak: int = field(default=0, init=False)
     _cuts: int = field(default=0, init=False)
 
-    def __post_init__(self) -> None:
-        self.limit = float(min(_START, self.maximum))
+    @property
+    def limit(self) -> float:
+        """The number of requests that may be under way now."""
+        return min(self._limit, float(self.maximum))
 
     @property
     def free(self) -> int:
@@ -56,14 +58,14 @@ class ConcurrencyLimit:
         if self._successes < max(int(self.limit), _ROUND):
             return
         if self._peak >= _USED * int(self.limit):
-            self.limit = min(self.limit * (_FIRST_GROWTH if self._slow_start else _GROWTH), float(self.maximum))
+            self._limit = min(self.limit * (_FIRST_GROWTH if self._slow_start else _GROWTH), float(self.maximum))
         self._successes = self._peak = 0
 
     def rate_limited(self, sent: int) -> None:
         """Lower the limit after a rate limit error."""
         if sent < self._cuts:
             return
-        self.limit = max(1.0, self.limit * (_FIRST_CUT if self._slow_start else _CUT))
+        self._limit = max(1.0, self.limit * (_FIRST_CUT if self._slow_start else _CUT))
         self._slow_start = False
         self._cuts += 1
         self._successes = self._peak = 0

@@ -7,8 +7,9 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakSet
 
 from judgekit.errors import AuthenticationError, OverloadError, QuotaError, RateLimitError, UnreachableError
 from judgekit.judges.limits.budget_client import estimated_tokens
@@ -23,112 +24,103 @@ if TYPE_CHECKING:
 
 @dataclass
 class Throttle:
-    """A limit on units per minute, spread evenly."""
+    """A limit on units per minute, spread evenly; ``None`` is no limit."""
 
-    per_minute: float
+    per_minute: int | None = None
     free_at: float = 0.0
     """The time at which the next unit may be used."""
 
     def consume(self, units: float, now: float) -> None:
         """Use units, for whose share of the minute the next ones have to wait."""
-        self.free_at = max(self.free_at, now) + units * 60 / self.per_minute
+        if self.per_minute is not None:
+            self.free_at = max(self.free_at, now)
+            self.adjust(units)
 
     def adjust(self, units: float) -> None:
         """Use more units, or return some (negative), once their number is known."""
-        self.free_at += units * 60 / self.per_minute
+        if self.per_minute is not None:
+            self.free_at += units * 60 / self.per_minute
+
+
+class Limits(NamedTuple):
+    """The limits that a judge sets on its account."""
+
+    concurrency: int
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
 
 
 @dataclass(eq=False)
-class Account:
-    """The limits of an account at a provider: requests at once, requests and tokens per minute, and its circuit.
+class Queue:
+    """The requests of an account that wait in one event loop; first come, first served.
 
-    Requests at once are limited for this process. If the rates are ``shared``, they are those of all machines.
+    If the rates are ``shared``, they are those of all machines.
     """
 
-    concurrency: ConcurrencyLimit
+    account: "Account"
     shared: "RedisRates | None" = None
-    requests: Throttle | None = None
-    tokens: Throttle | None = None
+    loop: asyncio.AbstractEventLoop | None = field(default=None, repr=False)
     circuit: Circuit = field(default_factory=Circuit, init=False)
-    _paused_until: float = field(default=0.0, init=False)
     _failures: dict[str, Exception] = field(default_factory=dict[str, Exception], init=False)
     _line: dict[object, int] = field(default_factory=dict[object, int], init=False, repr=False)
-    _queue_lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
+    _first: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
     changed: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
 
-    def apply_limits(self, concurrency: int, requests_a_minute: int | None, tokens_a_minute: int | None) -> None:
-        """Apply the limits of another judge too; the strictest hold."""
-        self.concurrency.maximum = min(self.concurrency.maximum, concurrency)
-        self.concurrency.limit = min(self.concurrency.limit, float(concurrency))
-        if self.shared is not None:
-            self.shared.apply_limits(requests_a_minute, tokens_a_minute)
-            return
-        if requests_a_minute is not None:
-            self.requests = _lower_limit(self.requests, requests_a_minute)
-        if tokens_a_minute is not None:
-            self.tokens = _lower_limit(self.tokens, tokens_a_minute)
+    def __post_init__(self) -> None:
+        self.account.queues.add(self)
+
+    @property
+    def limits_tokens(self) -> bool:
+        """Whether there is a limit on tokens."""
+        return self.account.tokens.per_minute is not None if self.shared is None else self.shared.limits_tokens
 
     async def acquire(self, judge: str, tokens: int) -> int:
-        """Wait until another request may start; first come, first served.
+        """Wait until another request may start.
 
         Args:
             judge: The judge of the request.
             tokens: The estimated number of tokens of the request.
 
         Returns:
-            The time of the start, for the `ConcurrencyLimit` of the account.
+            The time of the start, for `Account.finish`.
 
         Raises:
             JudgeError: The account turned away all waiting requests, or those for this judge.
         """
-        turn, names = object(), ("", judge)
+        turn, names, is_due = object(), ("", judge), self.shared is None
+        self.loop = asyncio.get_running_loop()
         self._line[turn] = tokens
         failures = [self._failures.get(name) for name in names]
         try:
-            async with self._queue_lock:  # its holder is the first in line
-                while failures == [*map(self._failures.get, names)] and (wait := await self._wait(judge)) != 0:
+            async with self._first:
+                while True:
                     self.changed.clear()
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(wait):
-                            await self.changed.wait()
-                for name, failure in zip(names, failures, strict=True):
-                    if (new := self._failures.get(name)) is not None and new is not failure:
-                        raise copy(new)
-                for throttle, units in ((self.requests, 1), (self.tokens, tokens)):
-                    if throttle is not None:
-                        throttle.consume(units, asyncio.get_running_loop().time())
-                return self.concurrency.acquire()
+                    for name, failure in zip(names, failures, strict=True):
+                        if (new := self._failures.get(name)) is not None and new is not failure:
+                            raise copy(new)
+                    if is_due and (sent := self.account.start(tokens)) is not None:
+                        return sent
+                    wait = self.account.wait()
+                    if wait == 0 and not is_due and self.shared is not None:
+                        free = max(1, self.account.concurrency.free)  # another thread may just have taken the last
+                        wait = await self.shared.take(judge, [*islice(self._line.values(), free)])
+                        is_due = wait == 0
+                    if wait != 0:
+                        with suppress(TimeoutError):
+                            async with asyncio.timeout(wait):
+                                await self.changed.wait()
         finally:
             del self._line[turn]
 
-    async def _wait(self, judge: str) -> float | None:
-        """Return the seconds until the first in line may start; ``None`` if that is unknown."""
-        if not self.concurrency.free:
-            return None
-        free_at = [self._paused_until, *(limit.free_at for limit in (self.requests, self.tokens) if limit is not None)]
-        wait = max(0.0, max(free_at) - asyncio.get_running_loop().time())
-        if self.shared is None or wait:
-            return wait
-        return await self.shared.take(judge, [*islice(self._line.values(), self.concurrency.free)])
-
-    def refund(self, tokens: int) -> None:
-        """Return the units of a request that never reached the server."""
-        self._adjust(-1, -tokens)
-
-    def correct(self, tokens: int) -> None:
-        """Use more tokens for a request than were estimated, or less (negative)."""
-        self._adjust(0, tokens)
-
-    def _adjust(self, requests: int, tokens: int) -> None:
+    def adjust(self, requests: int, tokens: int) -> None:
+        """Use more requests and tokens than were counted, or less (negative)."""
+        self.account.adjust(requests, tokens)
         if self.shared is not None:
             self.shared.adjust(requests, tokens)
-        for throttle, units in ((self.requests, requests), (self.tokens, tokens)):
-            if throttle is not None:
-                throttle.adjust(units)
 
     def pause(self, seconds: float) -> None:
         """Start no request for a number of seconds."""
-        self._paused_until = max(self._paused_until, asyncio.get_running_loop().time() + seconds)
+        self.account.pause(seconds)
         if self.shared is not None:
             self.shared.pause(seconds)
 
@@ -137,33 +129,115 @@ class Account:
         self._failures[judge] = failure
         if self.shared is not None:
             self.shared.fail_waiting(failure, judge)
-        self.changed.set()
+        self.wake()
+
+    def wake(self) -> None:
+        """Let the first in line look again whether it may start. Any thread may call this."""
+        if self._line and self.loop is not None:
+            with suppress(RuntimeError):  # the loop is closed
+                self.loop.call_soon_threadsafe(self.changed.set)
 
 
-def _lower_limit(throttle: Throttle | None, a_minute: int) -> Throttle:
-    if throttle is None:
-        return Throttle(a_minute)
-    return Throttle(min(throttle.per_minute, a_minute), throttle.free_at)
+@dataclass(eq=False)
+class Account:
+    """The requests of an account at once and per minute, of all its judges and event loops in this process.
+
+    The strictest limits of the judges whose clients are open apply. Any thread may use it.
+    """
+
+    concurrency: ConcurrencyLimit = field(default_factory=ConcurrencyLimit, init=False)
+    requests: Throttle = field(default_factory=Throttle, init=False)
+    tokens: Throttle = field(default_factory=Throttle, init=False)
+    queues: WeakSet[Queue] = field(default_factory=WeakSet[Queue], init=False, repr=False)
+    _paused_until: float = field(default=0.0, init=False)
+    _limits: list[Limits] = field(default_factory=list[Limits], init=False)
+    # The garbage collector may close an abandoned request in any thread, also in one that holds the lock.
+    _lock: "threading.RLock" = field(default_factory=threading.RLock, init=False, repr=False)
+
+    def queue(self, share: "Callable[[], RedisRates] | None" = None) -> Queue:
+        """Return the queue of the running event loop; ``share`` makes the rates that machines share."""
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            queue = next((queue for queue in self.queues if queue.loop is loop), None)
+            return queue or Queue(self, share and share(), loop)
+
+    def add_limits(self, limits: Limits) -> None:
+        """Apply the limits of another judge too."""
+        with self._lock:
+            self._limits.append(limits)
+            self._apply_limits()
+
+    def remove_limits(self, limits: Limits) -> None:
+        """Stop applying the limits of a judge."""
+        with self._lock:
+            self._limits.remove(limits)
+            if self._limits:
+                self._apply_limits()
+                self._wake()
+
+    def _apply_limits(self) -> None:
+        self.concurrency.maximum = min(limits.concurrency for limits in self._limits)
+        requests, tokens = (filter(None, rates) for rates in list(zip(*self._limits, strict=True))[1:])
+        self.requests.per_minute, self.tokens.per_minute = min(requests, default=None), min(tokens, default=None)
+
+    def wait(self) -> float | None:
+        """Return the seconds until another request may start; ``None`` if that is unknown."""
+        with self._lock:
+            if not self.concurrency.free:
+                return None
+            throttled = [throttle.free_at for throttle in (self.requests, self.tokens) if throttle.per_minute]
+            return max(0.0, max(self._paused_until, *throttled, 0.0) - monotonic())
+
+    def start(self, tokens: int) -> int | None:
+        """Count a request that starts now, and return its time for `finish`; ``None`` if it has to wait."""
+        with self._lock:
+            if self.wait() != 0:
+                return None
+            self.requests.consume(1, monotonic())
+            self.tokens.consume(tokens, monotonic())
+            return self.concurrency.acquire()
+
+    def finish(self, sent: int, error: BaseException | None) -> None:
+        """Count a request that ended, successfully or with an error."""
+        with self._lock:
+            self.concurrency.release()
+            if error is None:
+                self.concurrency.succeeded(sent)
+            elif isinstance(error, RateLimitError):
+                self.concurrency.rate_limited(sent)
+            self._wake()
+
+    def adjust(self, requests: int, tokens: int) -> None:
+        """Use more requests and tokens than were counted, or less (negative)."""
+        with self._lock:
+            self.requests.adjust(requests)
+            self.tokens.adjust(tokens)
+
+    def pause(self, seconds: float) -> None:
+        """Start no request for a number of seconds."""
+        with self._lock:
+            self._paused_until = max(self._paused_until, monotonic() + seconds)
+
+    def _wake(self) -> None:
+        for queue in self.queues:
+            queue.wake()
 
 
-# Judges share accounts by name, separately in each event loop. An account is dropped with the last of its judges.
-_accounts: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[object, Account]] = WeakKeyDictionary()
+_accounts: dict[object, Account] = {}
+"""The accounts of this process by name. They are never dropped, since a limit also holds for the next judge."""
 _lock = threading.Lock()
 
 
-def get_account(name: object, concurrency: int, share: "Callable[[], RedisRates] | None" = None) -> Account:
-    """Return the account with a name in the running event loop; ``share`` makes the rates that machines share."""
+def get_account(name: object) -> Account:
+    """Return the account with a name. Any thread may call this."""
     with _lock:
-        accounts = _accounts.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
-        if (account := accounts.get(name)) is None:
-            account = accounts[name] = Account(ConcurrencyLimit(concurrency), share and share())
-        return account
+        return _accounts.setdefault(name, Account())
 
 
 def requests_in_flight() -> int:
     """Return the number of requests that are with providers now, for all accounts. Any thread may call this."""
     with _lock:
-        return sum(account.concurrency.in_flight for accounts in _accounts.values() for account in accounts.values())
+        return sum(account.concurrency.in_flight for account in _accounts.values())
 
 
 @dataclass(frozen=True)
@@ -175,37 +249,38 @@ class RateLimit:
     """
 
     inner: Layer
-    account: Account
+    queue: Queue
 
     async def complete(self, request: Request, /) -> Reply:
         """Return the reply, once it is the turn of this request."""
-        account = self.account
-        limits_tokens = account.tokens is not None if account.shared is None else account.shared.limits_tokens
+        queue, problem = self.queue, None
+        limits_tokens = queue.limits_tokens
         expected = estimated_tokens(request) if limits_tokens else 0
-        sent = await account.acquire(request.judge, expected)
+        sent = await queue.acquire(request.judge, expected)
         try:
             reply = await self.inner.complete(request)
-        except OverloadError as error:
-            if error.retry_after is not None and error.retry_after <= MAX_RETRY_AFTER_SECONDS:
-                account.pause(error.retry_after)
-            if isinstance(error, RateLimitError):
-                account.concurrency.rate_limited(sent)
+            usage = reply.usage
+            if limits_tokens and usage and usage.input_tokens is not None and usage.output_tokens is not None:
+                queue.adjust(0, usage.input_tokens + usage.output_tokens - expected)
+        except BaseException as error:
+            problem = error
+            self._react(request, error, expected)
             raise
-        except AuthenticationError as error:
-            account.fail_waiting(error)
-            raise
-        except QuotaError as error:
-            account.fail_waiting(error, request.judge)
-            raise
-        except UnreachableError as error:
-            account.refund(expected)
-            account.fail_waiting(error)
-            raise
+        else:
+            return reply
         finally:
-            account.concurrency.release()
-            account.changed.set()
-        account.concurrency.succeeded(sent)
-        usage = reply.usage
-        if limits_tokens and usage and usage.input_tokens is not None and usage.output_tokens is not None:
-            account.correct(usage.input_tokens + usage.output_tokens - expected)
-        return reply
+            queue.account.finish(sent, problem)
+            queue.changed.set()
+
+    def _react(self, request: Request, error: BaseException, expected: int) -> None:
+        queue = self.queue
+        if isinstance(error, OverloadError):
+            if error.retry_after is not None and error.retry_after <= MAX_RETRY_AFTER_SECONDS:
+                queue.pause(error.retry_after)
+        elif isinstance(error, AuthenticationError):
+            queue.fail_waiting(error)
+        elif isinstance(error, QuotaError):
+            queue.fail_waiting(error, request.judge)
+        elif isinstance(error, UnreachableError):
+            queue.adjust(-1, -expected)
+            queue.fail_waiting(error)

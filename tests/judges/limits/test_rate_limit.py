@@ -2,20 +2,25 @@
 
 import asyncio
 import gc
+import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from time import monotonic
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.errors import AuthenticationError, LostError, OverloadError, QuotaError, RateLimitError, ReplyError
+from judgekit.jobs.api import run as run_samples
+from judgekit.judges.judge import Judge
 from judgekit.judges.limits import rate_limit
 from judgekit.judges.limits.budget_client import estimated_tokens
-from judgekit.judges.limits.concurrency import ConcurrencyLimit
-from judgekit.judges.limits.rate_limit import Account, RateLimit, get_account, requests_in_flight
+from judgekit.judges.limits.rate_limit import Account, Limits, Queue, RateLimit, get_account, requests_in_flight
 from judgekit.judges.request import Reply
 from judgekit.judges.retry import Circuit, Retry
+from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.traces.message import Usage
 
 REPLY = Reply(text="fine")
@@ -40,7 +45,8 @@ class VirtualTime(asyncio.SelectorEventLoop):
 
 def run(work):
     """What a coroutine returns; the minutes that it waits are over at once."""
-    with asyncio.Runner(loop_factory=VirtualTime) as runner:
+    with asyncio.Runner(loop_factory=VirtualTime) as runner, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rate_limit, "monotonic", runner.get_loop().time)
         return runner.run(work)
 
 
@@ -74,9 +80,9 @@ class Slow:
         return [time for _, time in self.asked]
 
 
-def account(most=20, requests=None, tokens=None):
-    found = Account(ConcurrencyLimit(most))
-    found.apply_limits(most, requests, tokens)
+def queue(most=20, requests=None, tokens=None):
+    found = Queue(Account())
+    found.account.add_limits(Limits(most, requests, tokens))
     return found
 
 
@@ -92,28 +98,28 @@ def test_as_many_requests_as_allowed_are_under_way_and_never_more(stub, question
     for line in [REPLY, OverloadError("busy"), ReplyError("no", text="")]:
         for most in [1, 3, 8]:
             asked = stub([line])
-            limited = RateLimit(asked, account(most))
+            limited = RateLimit(asked, queue(most))
             assert asyncio.run(ask(limited, [question()] * 20)) == [line] * 20
             assert asked.most_at_once == most
-            assert asked.under_way == limited.account.concurrency.in_flight == 0
+            assert asked.under_way == limited.queue.account.concurrency.in_flight == 0
 
 
 def test_more_go_at_once_as_long_as_all_goes_well(question):
     asked = Slow(1)
-    run(ask(RateLimit(asked, account(20)), [question()] * 60))
+    run(ask(RateLimit(asked, queue(20)), [question()] * 60))
     assert [asked.times.count(second) for second in range(4)] == [8, 20, 20, 12]
 
 
 def test_a_rate_limit_makes_them_fewer_and_an_overload_does_not(stub, question):
     for error, limit in [(RateLimitError("busy"), 4), (OverloadError("busy"), 8), (LostError("gone"), 8)]:
-        limited = RateLimit(stub([error]), account())
+        limited = RateLimit(stub([error]), queue())
         asyncio.run(ask(limited, [question()] * 8))
-        assert limited.account.concurrency.limit == pytest.approx(limit)
+        assert limited.queue.account.concurrency.limit == pytest.approx(limit)
 
 
 def test_those_that_wait_go_in_the_order_in_which_they_came(question):
     asked = Slow(1)
-    run(ask(RateLimit(asked, account(2)), [question(repeat=repeat) for repeat in range(10)]))
+    run(ask(RateLimit(asked, queue(2)), [question(repeat=repeat) for repeat in range(10)]))
     assert [repeat for repeat, _ in asked.asked] == list(range(10))
     assert asked.times == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
 
@@ -124,7 +130,7 @@ def test_a_canceled_request_gives_its_turn_back(stub, question, canceled):
 
     async def ask_and_cancel():
         asked.gate = asyncio.Event()
-        limited = RateLimit(asked, account(1))
+        limited = RateLimit(asked, queue(1))
         tasks = [asyncio.create_task(limited.complete(question())) for _ in range(3)]
         await asyncio.sleep(0)
         tasks.pop(canceled).cancel()
@@ -146,7 +152,7 @@ def test_a_canceled_request_gives_its_turn_back(stub, question, canceled):
 )
 def test_whenever_requests_are_canceled_no_turn_is_lost(question, most, paced, cancels, ends):
     asked = Slow(1, ends)
-    limited = RateLimit(asked, account(most, requests=120 if paced else None))
+    limited = RateLimit(asked, queue(most, requests=120 if paced else None))
 
     async def ask_and_cancel(repeat, after):
         task = asyncio.create_task(limited.complete(question(repeat=repeat)))
@@ -158,7 +164,7 @@ def test_whenever_requests_are_canceled_no_turn_is_lost(question, most, paced, c
 
     async def ask_all():
         await asyncio.gather(*(ask_and_cancel(repeat, after) for repeat, after in enumerate(cancels)))
-        assert asked.under_way == limited.account.concurrency.in_flight == 0
+        assert asked.under_way == limited.queue.account.concurrency.in_flight == 0
         before = now()
         await limited.complete(question(repeat=99))
         return asked.times[-1] - before
@@ -178,7 +184,7 @@ def test_a_provider_that_bears_ten_at_once_is_kept_busy_and_seldom_has_to_refuse
 
     asked = Busy(1)
     ends = run(
-        ask(Retry(RateLimit(asked, account(100)), Circuit(), 10), [question(repeat=repeat) for repeat in range(600)])
+        ask(Retry(RateLimit(asked, queue(100)), Circuit(), 10), [question(repeat=repeat) for repeat in range(600)])
     )
     assert ends == [REPLY] * 600
     assert max(asked.times) < 1.5 * 600 / 10
@@ -195,7 +201,7 @@ def most_in_a_minute(times, weights):
 
 def test_requests_are_spread_evenly_over_the_minute(question):
     asked = Slow()
-    run(ask(RateLimit(asked, account(requests=120)), [question()] * 300))
+    run(ask(RateLimit(asked, queue(requests=120)), [question()] * 300))
     assert asked.times == pytest.approx([index / 2 for index in range(300)])
     assert most_in_a_minute(asked.times, [1] * 300) in (120, 121)
 
@@ -204,7 +210,7 @@ def test_a_pause_saves_nothing_up(question):
     asked = Slow()
 
     async def ask_twice():
-        limited = RateLimit(asked, account(requests=60))
+        limited = RateLimit(asked, queue(requests=60))
         await ask(limited, [question()] * 2)
         await asyncio.sleep(100)
         await ask(limited, [question()] * 3)
@@ -217,7 +223,7 @@ def test_tokens_are_spread_evenly_over_the_minute(question):
     asked = Slow()
     requests = [question(params={"max_tokens": 10 * repeat}) for repeat in range(100)]
     tokens = [estimated_tokens(request) for request in requests]
-    run(ask(RateLimit(asked, account(tokens=6_000)), requests))
+    run(ask(RateLimit(asked, queue(tokens=6_000)), requests))
     assert asked.times == pytest.approx([sum(tokens[:index]) / 100 for index in range(100)])
     assert 5_000 < most_in_a_minute(asked.times, tokens) <= 6_000 + max(tokens)
 
@@ -226,7 +232,7 @@ def test_the_stricter_of_the_two_limits_holds(question):
     each = estimated_tokens(question())
     for requests, tokens, seconds in [(60, 120 * each, 1), (120, 60 * each, 1), (30, 60 * each, 2)]:
         asked = Slow()
-        run(ask(RateLimit(asked, account(requests=requests, tokens=tokens)), [question()] * 9))
+        run(ask(RateLimit(asked, queue(requests=requests, tokens=tokens)), [question()] * 9))
         assert asked.times == pytest.approx([index * seconds for index in range(9)])
 
 
@@ -235,7 +241,7 @@ def test_what_a_reply_really_took_corrects_the_pace(question, share):
     each = estimated_tokens(question())
     used = Usage(input_tokens=int(each * share), output_tokens=0)
     asked = Slow(0, dict.fromkeys(range(1, 40), Reply(text="", usage=used)))
-    run(ask(RateLimit(asked, account(tokens=60 * each)), [question(repeat=repeat) for repeat in range(40)]))
+    run(ask(RateLimit(asked, queue(tokens=60 * each)), [question(repeat=repeat) for repeat in range(40)]))
     assert asked.times[:2] == pytest.approx([0, 1])  # the first reply does not say
     gaps = [later - sooner for sooner, later in zip(asked.times[1:], asked.times[2:], strict=False)]
     assert gaps == pytest.approx([share] * len(gaps), rel=0.01)
@@ -244,13 +250,13 @@ def test_what_a_reply_really_took_corrects_the_pace(question, share):
 def test_a_request_that_waits_goes_as_soon_as_tokens_are_given_back(question):
     each = estimated_tokens(question())
     asked = Slow(5, {0: Reply(text="", usage=Usage(input_tokens=0, output_tokens=0))})
-    run(ask(RateLimit(asked, account(tokens=each)), [question(repeat=repeat) for repeat in range(2)]))  # one a minute
+    run(ask(RateLimit(asked, queue(tokens=each)), [question(repeat=repeat) for repeat in range(2)]))  # one a minute
     assert asked.times == pytest.approx([0, 5])
 
 
 def test_a_request_that_takes_more_than_a_minutes_tokens_goes_all_the_same(question):
     asked = Slow()
-    run(ask(RateLimit(asked, account(tokens=estimated_tokens(question()) // 2)), [question()] * 3))
+    run(ask(RateLimit(asked, queue(tokens=estimated_tokens(question()) // 2)), [question()] * 3))
     assert asked.times == pytest.approx([0, 120, 240], rel=0.01)
 
 
@@ -258,7 +264,7 @@ def test_a_request_that_is_canceled_while_it_waits_takes_nothing(question):
     asked = Slow()
 
     async def ask_and_cancel():
-        limited = RateLimit(asked, account(requests=1))
+        limited = RateLimit(asked, queue(requests=1))
         tasks = [asyncio.create_task(limited.complete(question())) for _ in range(5)]
         await asyncio.sleep(1)
         for task in tasks[1:4]:
@@ -275,13 +281,13 @@ def test_a_request_that_is_canceled_while_it_waits_takes_nothing(question):
 @pytest.mark.parametrize("kind", [RateLimitError, OverloadError])
 def test_a_wait_that_the_provider_names_holds_for_the_whole_account(question, kind):
     asked, other, stranger = (Slow(1, {0: kind("busy", retry_after=30)}) for _ in range(3))
-    shared = account(1)
+    shared = queue(1)
 
     async def ask_all():
         await asyncio.gather(
             ask(RateLimit(asked, shared), [question(repeat=repeat) for repeat in range(3)]),
             ask(RateLimit(other, shared), [question(repeat=9)]),
-            ask(RateLimit(stranger, account(1)), [question(repeat=9)] * 2),
+            ask(RateLimit(stranger, queue(1)), [question(repeat=9)] * 2),
         )
 
     run(ask_all())
@@ -292,13 +298,13 @@ def test_a_wait_that_the_provider_names_holds_for_the_whole_account(question, ki
 
 def test_the_longest_of_several_waits_holds(question):
     asked = Slow(1, {0: RateLimitError("busy", retry_after=30), 1: RateLimitError("busy", retry_after=10)})
-    run(ask(RateLimit(asked, account(2)), [question(repeat=repeat) for repeat in range(3)]))
+    run(ask(RateLimit(asked, queue(2)), [question(repeat=repeat) for repeat in range(3)]))
     assert asked.times == [0, 0, 31]
 
 
 def test_a_wait_of_more_than_a_minute_holds_nobody_up(question):
     asked = Slow(1, {0: OverloadError("busy", retry_after=60.1)})
-    run(ask(RateLimit(asked, account(1)), [question(repeat=repeat) for repeat in range(2)]))
+    run(ask(RateLimit(asked, queue(1)), [question(repeat=repeat) for repeat in range(2)]))
     assert asked.times == [0, 1]
 
 
@@ -311,7 +317,7 @@ def test_a_key_or_a_quota_that_fails_turns_away_all_that_wait_and_none_that_come
     failure = kind("it is over")
     failure.add_note("pay")
     asked = Slow(1, {0: failure})
-    limited = RateLimit(asked, account(1, requests=pace))
+    limited = RateLimit(asked, queue(1, requests=pace))
 
     async def ask_and_ask_again():
         ends = await ask(limited, [question(repeat=repeat) for repeat in range(50)])
@@ -327,7 +333,7 @@ def test_a_key_or_a_quota_that_fails_turns_away_all_that_wait_and_none_that_come
 
 def test_a_quota_that_is_spent_turns_away_those_alone_that_ask_the_same_model(question):
     asked = Slow(1, {0: QuotaError("it is over")})
-    limited = RateLimit(asked, account(1))
+    limited = RateLimit(asked, queue(1))
     requests = [question(repeat=repeat, model=f"judge-{repeat % 2}") for repeat in range(6)]
     ends = run(ask(limited, requests))
     assert [type(end) for end in ends] == [QuotaError, Reply] * 3
@@ -336,7 +342,7 @@ def test_a_quota_that_is_spent_turns_away_those_alone_that_ask_the_same_model(qu
 
 def test_what_others_have_under_way_is_not_turned_away(question):
     asked = Slow(1, {0: QuotaError("it is over")})
-    ends = run(ask(RateLimit(asked, account(2)), [question(repeat=repeat) for repeat in range(3)]))
+    ends = run(ask(RateLimit(asked, queue(2)), [question(repeat=repeat) for repeat in range(3)]))
     assert [type(end) for end in ends] == [QuotaError, Reply, QuotaError]
 
 
@@ -344,46 +350,97 @@ def test_what_others_have_under_way_is_not_turned_away(question):
 
 
 def test_judges_of_one_account_share_it_and_the_strictest_limits_hold(question):
-    async def ask_all():
-        one, other = get_account("a", 30), get_account("a", 4)
-        assert one is other
-        assert get_account("b", 30) is not one
-        one.apply_limits(30, 120, None)
-        other.apply_limits(4, 60, 100_000)
-        one.apply_limits(8, 90, 200_000)
-        assert (one.concurrency.maximum, one.concurrency.limit) == (4, 4)
-        assert (one.requests.per_minute, one.tokens.per_minute) == (60, 100_000)
-
-    asyncio.run(ask_all())
+    one, other = get_account("a"), get_account("a")
+    assert one is other
+    assert get_account("b") is not one
+    one.add_limits(Limits(30, 120, None))
+    other.add_limits(Limits(4, 60, 100_000))
+    one.add_limits(Limits(8, 90, 200_000))
+    assert (one.concurrency.maximum, one.concurrency.limit) == (4, 4)
+    assert (one.requests.per_minute, one.tokens.per_minute) == (60, 100_000)
+    one.remove_limits(Limits(4, 60, 100_000))
+    assert (one.concurrency.maximum, one.concurrency.limit) == (8, 8)
+    assert (one.requests.per_minute, one.tokens.per_minute) == (90, 200_000)
 
 
 def test_limits_that_become_stricter_forget_nothing(question):
     asked = Slow()
 
     async def ask_and_ask_again():
-        limited = RateLimit(asked, account(requests=2))
+        limited = RateLimit(asked, queue(requests=2))
         await limited.complete(question())
-        limited.account.apply_limits(20, 1, None)
+        limited.queue.account.add_limits(Limits(20, 1))
         await ask(limited, [question()] * 2)
 
     run(ask_and_ask_again())
     assert asked.times == pytest.approx([0, 30, 90])
 
 
-async def used_account(stub, question):
-    found = get_account("a", 1)
+async def used_queue(name, stub, question):
+    found = get_account(name).queue()
+    found.account.add_limits(Limits(1))
     await ask(RateLimit(stub([REPLY]), found), [question()] * 3)  # its lock and its event know the loop now
     return found
 
 
-def test_each_loop_has_accounts_of_its_own(stub, question):
-    first = asyncio.run(used_account(stub, question))
-    assert asyncio.run(used_account(stub, question)) is not first
+def test_each_loop_has_queues_of_its_own_and_all_loops_share_the_account(stub, question):
+    first = asyncio.run(used_queue("c", stub, question))
+    second = asyncio.run(used_queue("c", stub, question))
+    assert second is not first
+    assert second.account is first.account
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_no_more_requests_go_at_once_from_several_threads_than_from_one(question, most):
+    under_way, counts, lock = 0, [], threading.Lock()
+
+    class Counting:
+        async def complete(self, _):
+            nonlocal under_way
+            with lock:
+                under_way += 1
+                counts.append(under_way)
+            await asyncio.sleep(0.01)
+            with lock:
+                under_way -= 1
+            return REPLY
+
+    shared = Account()
+    shared.add_limits(Limits(most))
+
+    async def ask_all():
+        return await ask(RateLimit(Counting(), shared.queue()), [question()] * 5)
+
+    with ThreadPoolExecutor(8) as threads:
+        assert [done.result() for done in [threads.submit(asyncio.run, ask_all()) for _ in range(8)]] == [
+            [REPLY] * 5
+        ] * 8
+    assert max(counts) == most
+    assert shared.concurrency.in_flight == 0
+
+
+def test_a_minute_is_one_for_all_loops_and_threads(question):
+    shared, times = Account(), []
+    shared.add_limits(Limits(8, 1_200))
+
+    class Noting:
+        async def complete(self, _):
+            times.append(monotonic())
+            return REPLY
+
+    async def ask_twice():
+        await ask(RateLimit(Noting(), shared.queue()), [question()] * 2)
+
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(8):
+            threads.submit(asyncio.run, ask_twice())
+    assert max(times) - min(times) >= 15 * 60 / 1_200 - 0.001
 
 
 def test_any_thread_may_ask_how_many_requests_are_under_way_to_all_accounts(question):
     async def ask_both():
-        both = [RateLimit(Slow(0.3), get_account(name, most)) for name, most in (("a", 2), ("b", 8))]
+        both = [RateLimit(Slow(0.3), get_account(name).queue()) for name in ("d", "e")]
+        both[0].queue.account.add_limits(Limits(2))
         asked = [asyncio.create_task(ask(limited, [question()] * 5)) for limited in both]
         await asyncio.sleep(0.1)
         found = await asyncio.to_thread(requests_in_flight)
@@ -393,20 +450,64 @@ def test_any_thread_may_ask_how_many_requests_are_under_way_to_all_accounts(ques
     assert asyncio.run(ask_both()) == (2 + 5, 0)
 
 
-def test_an_account_is_gone_with_its_loop_and_with_its_last_judge(stub, question):
+def test_a_queue_is_gone_with_its_loop_and_with_its_last_judge(stub, question):
     async def use():
-        found = weakref.ref(await used_account(stub, question))
+        found = weakref.ref(await used_queue("f", stub, question))
         gc.collect()
         assert found() is None
-        kept.append(await used_account(stub, question))
+        kept.append(await used_queue("f", stub, question))
         return weakref.ref(asyncio.get_running_loop())
 
     kept = []
-    gc.collect()  # the loops of other tests
-    before = len(rate_limit._accounts)
     loop = asyncio.run(use())
-    account = weakref.ref(kept.pop())
+    queue = weakref.ref(kept.pop())
     gc.collect()
     assert loop() is None
-    assert account() is None
-    assert len(rate_limit._accounts) == before
+    assert queue() is None
+    assert not get_account("f").queues
+
+
+# From outside, with a server that counts
+
+
+@pytest.fixture
+def scorer_of(server, achieved):
+    """A scorer of its own with a judge of its own, as each test of a suite has one."""
+    server.script = [server.says(achieved)]
+    return lambda **limits: AgentGoalAccuracyWithoutReference(
+        Judge("openai/m", base_url=server.url, cache_mode="off", **limits)
+    )
+
+
+def test_a_minute_holds_for_all_scores_of_a_process(server, scorer_of, sample):
+    for _ in range(6):
+        assert scorer_of(requests_per_minute=300).score(sample).status == "scored"
+    times = [request.at for request in server.requests]
+    assert len(times) == 6
+    assert times[-1] - times[0] >= 5 * 0.2 - 0.3  # the first one of a judge waits for a connection
+
+
+def test_a_minute_holds_for_all_runs_of_a_process(server, scorer_of, sample):
+    for _ in range(3):
+        run_samples([sample] * 2, [scorer_of(requests_per_minute=300)])
+    times = [request.at for request in server.requests]
+    assert len(times) == 6
+    assert times[-1] - times[0] >= 5 * 0.2 - 0.3  # the first one of a judge waits for a connection
+
+
+def test_requests_at_once_are_counted_over_all_threads(server, scorer_of, sample, achieved):
+    under_way, most = 0, 0
+
+    async def counting(_):
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.02)
+        under_way -= 1
+        return server.says(achieved)
+
+    server.script = [counting]
+    with ThreadPoolExecutor(8) as threads:
+        scores = list(threads.map(lambda _: scorer_of(concurrency=1).score(sample), range(16)))
+    assert [score.status for score in scores] == ["scored"] * 16
+    assert most == 1

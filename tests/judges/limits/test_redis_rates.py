@@ -7,8 +7,7 @@ import pytest
 from judgekit.errors import AuthenticationError, OverloadError, QuotaError, RateLimitError, StoreError, UnreachableError
 from judgekit.judges.limits import redis_rates
 from judgekit.judges.limits.budget_client import estimated_tokens
-from judgekit.judges.limits.concurrency import ConcurrencyLimit
-from judgekit.judges.limits.rate_limit import Account, RateLimit
+from judgekit.judges.limits.rate_limit import Account, Queue, RateLimit
 from judgekit.judges.limits.redis_rates import RedisRates
 from judgekit.judges.redis.server import Command, RedisServer
 from judgekit.judges.request import Reply
@@ -212,7 +211,7 @@ def test_no_request_starts_before_its_time_when_another_ends(machine, question):
 
 
 def limited(machine, inner):
-    return RateLimit(inner, Account(ConcurrencyLimit(8), machine.rates))
+    return RateLimit(inner, Queue(Account(), machine.rates))
 
 
 @pytest.mark.parametrize(
