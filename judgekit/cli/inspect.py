@@ -56,7 +56,8 @@ def _lines(recordings: Recordings, inspection: Inspection) -> Iterator[tuple[str
         yield "errors", f"{failures.total():,}"
         yield from _kinds(inspection.errors)
     if inspection.children:
-        yield "sub-agents", f"{inspection.children:,}"
+        calls_text = f"; {count_text(inspection.child_calls, 'tool call')}, not counted below"
+        yield "sub-agents", f"{inspection.children:,}{calls_text if inspection.child_calls else ''}"
     yield "messages", _counted(inspection.messages) or "none"
     if calls := inspection.calls.total():
         text = f"{inspection.calls['assistant']:,} by the agent, {inspection.calls['user']:,} by the user"

@@ -1,8 +1,8 @@
 """Counts of what is in recordings, shown before anything is scored."""
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 
 from judgekit.errors import TraceError, truncated
 from judgekit.traces.ending import missing_answer
@@ -10,6 +10,7 @@ from judgekit.traces.message import AIMessage, HumanMessage, Requestor, ToolMess
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import Trace
+from judgekit.traces.tree import branches
 
 _KINDS_COUNTED = 200
 _PROBLEMS_KEPT = 5
@@ -52,7 +53,7 @@ class TokenTotals:
 
 @dataclass
 class Inspection:
-    """Counts over samples, whose sub-agents only count as ``children``. Only the first sample is kept.
+    """Counts over samples, whose sub-agents only count as ``children``, and their calls as ``child_calls``. Only the first sample is kept.
 
     ``calls`` are counted by the side that made them, and ``results`` as ``error``, ``ok``, or ``unknown`` if the format
     cannot tell; ``gave_up`` and ``no_reply`` are the conversations without an answer (see `missing_answer`).
@@ -61,6 +62,7 @@ class Inspection:
 
     conversations: int = 0
     children: int = 0
+    child_calls: int = 0
     gave_up: int = 0
     no_reply: int = 0
     errors: WarningCounts = field(default_factory=WarningCounts)
@@ -101,7 +103,11 @@ class Inspection:
             self.errors.add(truncated(trace.error, _ERROR_KEPT), sample.id)
         for label in trace.labels:
             self.labels.add(label.name, sample.id)
-        self.children += _count(trace.children)
+        for branch in islice(branches(trace), 1, None):
+            self.children += 1
+            self.child_calls += sum(
+                len(message.tool_calls) for message in branch.trace.messages if isinstance(message, AIMessage)
+            )
         self.trace_usage.add(trace.usage)
         if trace.cost_usd is not None:
             self.costs += 1
@@ -137,7 +143,3 @@ class Inspection:
         if not self.conversations:
             first = f"; first error: {self.problems[0]}" if self.problems else ""
             raise TraceError(f"none of {self.unread_records:,} records could be read{first}")
-
-
-def _count(children: Iterable[Trace]) -> int:
-    return sum(1 + _count(child.children) for child in children)

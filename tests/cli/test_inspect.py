@@ -68,7 +68,9 @@ def test_what_traces_say_of_errors_agents_labels_and_costs_is_counted(cli):
             {"role": "assistant", "content": "x", **said},
         ],
         "labels": [{"name": "reward", "value": 1.0}],
-        "children": [{"children": [{}]}],
+        "children": [
+            {"children": [{"messages": [{"role": "assistant", "tool_calls": [{"name": "g"}, {"name": "h"}]}]}]}
+        ],
         "cost_usd": 0.5,
         "warnings": [{"message": f"expected a string, found {number}", "path": "a"} for number in range(3)],
     }
@@ -76,7 +78,7 @@ def test_what_traces_say_of_errors_agents_labels_and_costs_is_counted(cli):
     assert ended.heads == {
         "format": "judgekit",
         "conversations": "2",
-        "sub-agents": "4",
+        "sub-agents": "4; 4 tool calls, not counted below",
         "messages": "user 2, tool 2, assistant 2",
         "tool calls": "0 by the agent, 2 by the user",
         "tool results": "2; 2 errors",

@@ -6,6 +6,7 @@ r"""The memory of an agent of smolagents, as ``agent.memory.get_full_steps()`` r
  {"step_number": 2, "tool_calls": [{"function": {"name": "final_answer", "arguments": {"answer": "Rain."}}, ...}], "is_final_answer": true, ...}]
 """
 
+import re
 from collections.abc import Sequence
 
 from pydantic import JsonValue
@@ -17,6 +18,7 @@ from judgekit.formats.blocks.reply import to_content
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import as_records, build_sample
 from judgekit.formats.row_facts import to_text
+from judgekit.formats.sub_agents import unread_sub_agents
 from judgekit.formats.values import as_list, as_object, first_value, head, lookup, objects_in, without
 from judgekit.traces.message import (
     AIMessage,
@@ -32,6 +34,8 @@ from judgekit.traces.sample import Sample
 
 _FINAL = "final_answer"
 _INPUTS = "model_input_messages"
+_MANAGED = re.compile(r"final answer from your managed agent '([^'\n]{1,200})'")
+"""What the result of a managed agent begins with, whose own steps are not in the memory of its manager."""
 
 
 class SmolagentsReader:
@@ -81,6 +85,8 @@ class SmolagentsReader:
             raise TraceError("steps: expected steps, found none")
         if repeated:
             row.warn(f"repeats the history, left out except the system prompt, found {repeated}", _INPUTS)
+        if managed := [name for message in messages[1:] for name in _MANAGED.findall(message.text)]:
+            row.warnings.append(unread_sub_agents(list(dict.fromkeys(managed))))
         output = row.peek("output")
         if output is not None and messages[-1].text == to_text(output):
             row.take("output")

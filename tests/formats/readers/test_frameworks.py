@@ -376,6 +376,13 @@ def test_steps_of_smolagents_are_calls_observations_and_an_answer():
     ]
 
 
+def test_what_a_managed_agent_of_smolagents_did_is_missing_with_a_warning():
+    report = "Here is the final answer from your managed agent 'searcher':\nrain"
+    trace = read_one("smolagents", [STEPS[0], action(1, [call("searcher", 1)], observations=report), STEPS[-1]])
+    missing = next(warning for warning in trace.warnings if warning.path == "children")
+    assert missing.message == "sub-agents whose conversations are not in the recording, found 1: searcher"
+
+
 def test_code_of_smolagents_is_a_call_and_its_answer_follows():
     code = {"id": "c1", "type": "function", "function": {"name": "python_interpreter", "arguments": "final_answer(42)"}}
     last = action(
