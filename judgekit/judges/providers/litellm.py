@@ -9,11 +9,11 @@ import json
 import os
 import re
 import sys
-from collections.abc import Coroutine, MutableMapping, Sequence
+from collections.abc import Callable, Coroutine, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, wraps
 from importlib import import_module
 from typing import Any, Protocol, cast
 from weakref import WeakKeyDictionary
@@ -73,8 +73,8 @@ class _Litellm(Protocol):
 class LitellmClient:
     """A client that sends requests through litellm, without litellm's own retries and cache.
 
-    Callbacks that a program has registered with litellm are not called. litellm follows redirects, and with some
-    providers it sends a request again by itself if the connection breaks before the reply.
+    Callbacks that a program has registered with litellm are not called, and no redirect is followed. With some providers,
+    litellm sends a request again by itself if the connection breaks before the reply.
 
     Args:
         connection: The settings of the connection, with headers but no query. Without a ``base_url``, requests go to
@@ -137,7 +137,7 @@ class LitellmClient:
             raise errors.FormatError(f"{where}: litellm does not support response_format for this model")
         if provider in self._litellm.openai_compatible_providers:
             allowed.append("max_retries")  # litellm loses it for some of them, and sends requests three times
-        before = self._unlogged.set(True)
+        before, at_one_address = self._unlogged.set(True), _at_one_address.set(True)
         try:
             completion = await self._litellm.acompletion(
                 **{
@@ -156,6 +156,7 @@ class LitellmClient:
             )
         finally:
             self._unlogged.reset(before)
+            _at_one_address.reset(at_one_address)
         return _as_provider_json(completion.model_dump(warnings=False)).encode()
 
     def _refused(self, chain: list[BaseException], where: str) -> errors.JudgeError:
@@ -200,6 +201,36 @@ _asking: WeakKeyDictionary[asyncio.AbstractEventLoop, set[LitellmClient]] = Weak
 """The clients in each event loop. In a loop, litellm has one HTTP client per server, which it never closes."""
 
 
+_at_one_address: ContextVar[bool] = ContextVar("at_one_address", default=False)
+"""Whether the current request of this task or thread follows no redirect."""
+
+_SENDERS = (
+    *(("httpx", kind, "send", "follow_redirects") for kind in ("AsyncClient", "Client")),
+    ("requests", "Session", "send", "allow_redirects"),
+    ("aiohttp", "ClientSession", "_request", "allow_redirects"),
+)
+"""The method of each HTTP client that litellm's providers use, and its argument that follows redirects."""
+
+
+@cache
+def _stay_at_one_address() -> None:
+    """Let HTTP clients follow no redirect while a request of judgekit is sent, whoever made the clients.
+
+    litellm makes and shares dozens of them, and has no setting for this.
+    """
+    for library, kind, method, follow in _SENDERS:
+        client = getattr(import_module(library), kind)
+        setattr(client, method, _staying(getattr(client, method), follow))
+
+
+def _staying(send: Callable[..., object], follow: str) -> Callable[..., object]:
+    @wraps(send)
+    def sent(*arguments: object, **options: object) -> object:
+        return send(*arguments, **({**options, follow: False} if _at_one_address.get() else options))
+
+    return sent
+
+
 def _load() -> tuple[_Litellm, ContextVar[bool]]:
     """Return litellm, and a variable that, if set, keeps it from holding every reply until it is logged.
 
@@ -213,6 +244,7 @@ def _load() -> tuple[_Litellm, ContextVar[bool]]:
         raise errors.ConfigError(f"litellm cannot be imported ({error}): pip install 'judgekit[litellm]'") from error
     litellm.suppress_debug_info = True  # or it prints an advertisement with every error
     litellm.disable_hf_tokenizer_download = True  # or it downloads one to count tokens that a provider did not
+    _stay_at_one_address()
     internal = sys.modules.get("litellm._internal_context")
     unlogged: ContextVar[bool] = getattr(internal, "is_internal_call", ContextVar("unlogged"))
     return litellm, unlogged
