@@ -1,8 +1,12 @@
 """The command line's entry point. It imports little, so that Ctrl-C ends it without a traceback while the rest is imported."""
 
+import sys
+
+if __name__ == "__main__" and not sys.flags.safe_path:
+    del sys.path[0]  # the working directory, which python -m puts there
+
 import os
 import signal
-import sys
 from importlib import import_module
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass, replace
 from dataclasses import Field as DataclassField
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
 
@@ -301,10 +302,11 @@ def describe_scorers() -> Iterable[tuple[str, str, bool]]:
 def _scorer_class(name: str) -> "_ScorerClass | Scorer":
     """Return the class of a scorer by its name, or an object that is a scorer already."""
     if name in SCORERS:
-        return cast("_ScorerClass", import_object(SCORERS[name]))
+        module, _, shipped = SCORERS[name].partition(":")
+        return cast("_ScorerClass", getattr(import_module(module), shipped))
     packages = entry_point_references("scorers")
     if name in packages or is_reference(name):
-        named = import_object(packages.get(name, name))
+        named = import_object(name, "scorers")
         if not isinstance(named, type):
             is_function = callable(named) and not hasattr(named, "ascore")
             return scorer(cast("ScorerFunction", named)) if is_function else check_scorer(named, name)

@@ -2,10 +2,11 @@
 
 import importlib.util
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from inspect import getattr_static
 from pathlib import Path
 from types import ModuleType
 from typing import Literal, TypeAlias, TypeVar, cast
@@ -30,20 +31,30 @@ def entry_point_references(group: Group) -> Mapping[str, str]:
     return {point.name: f"{point.module}:{point.attr}" for point in entry_points(group=f"judgekit.{group}")}
 
 
-def import_object(reference: str) -> object:
-    """Return the object that ``package.module:object`` or ``path/to/file.py:object`` names.
+def import_object(name: str, group: Group) -> object:
+    """Return the object of an installed package with a name, or the one that your reference names.
 
-    Modules can be imported from the working directory and, by a file, from its own folder.
+    A reference is ``package.module:object`` or ``path/to/file.py:object``. Only then, modules are imported from the
+    working directory too, or by a file from its own folder.
     """
+    if name in (packages := entry_point_references(group)):
+        return _named_object(packages[name], import_module)
+    return _named_object(name, _own_module)
+
+
+def _named_object(reference: str, load: Callable[[str], ModuleType]) -> object:
     module_name, _, name = reference.rpartition(":") if ":" in reference else (reference, "", "")
-    module = _module(module_name, reference)
+    module = _module(module_name, reference, load)
     if not name:
         raise ConfigError(f"{reference}: name an object in it: {reference}:NAME{_names_in(module)}")
     named: object = module
     for part in name.split("."):
-        if not hasattr(named, part):
-            raise ConfigError(f"{reference}: {module_name} has no {name}{_names_in(module)}")
-        named = getattr(named, part)
+        try:
+            named = getattr(named, part)
+        except AttributeError:
+            raise ConfigError(f"{reference}: {module_name} has no {name}{_names_in(module)}") from None
+        except Exception as error:  # of a module that loads its names late
+            raise ConfigError(f"{reference}: {error_with_location(error)}") from error
     return named
 
 
@@ -71,7 +82,7 @@ def find_object(
     if not is_named(name, group, own):
         unknown = ConfigError.unknown(what, name, {**own, **packages}, guess)
         raise ConfigError(f"{unknown}; name one of your own as package.module:NAME")
-    imported = import_object(packages.get(name, name))
+    imported = import_object(name, group)
     try:
         instance = imported() if isinstance(imported, type) else imported
         missing = [need for need in needs if not hasattr(instance, need)]
@@ -84,18 +95,9 @@ def find_object(
     return cast("Kind", instance)
 
 
-def _module(name: str, reference: str) -> ModuleType:
-    file = Path(name)
-    is_file = name.endswith(".py") or "/" in name
-    folder = str(file.parent.absolute() if is_file else Path.cwd())
-    if folder not in sys.path:
-        sys.path.append(folder)  # last, so that no file there hides a module of Python
+def _module(name: str, reference: str, load: Callable[[str], ModuleType]) -> ModuleType:
     try:
-        if not is_file:
-            return import_module(name)
-        if not file.is_file():
-            raise ConfigError(f"{reference}: no such file: {name}")
-        return _loaded(file)
+        return load(name)
     except ConfigError:
         raise
     except ModuleNotFoundError as error:
@@ -104,6 +106,17 @@ def _module(name: str, reference: str) -> ModuleType:
         raise ConfigError(f"{reference}: {error_with_location(error)}") from error
     except Exception as error:
         raise ConfigError(f"{reference}: {error_with_location(error)}") from error
+
+
+def _own_module(name: str) -> ModuleType:
+    file = Path(name)
+    is_file = name.endswith(".py") or "/" in name
+    folder = str(file.parent.absolute() if is_file else Path.cwd())
+    if folder not in sys.path:
+        sys.path.append(folder)  # last, so that no file there hides a module of Python
+    if is_file and not file.is_file():
+        raise ConfigError(f"no such file: {name}")
+    return _loaded(file) if is_file else import_module(name)
 
 
 def _loaded(file: Path) -> ModuleType:
@@ -131,8 +144,7 @@ def _names_in(module: ModuleType) -> str:
     own = (
         name
         for name, value in vars(module).items()
-        if getattr(value, "__module__", None) == module.__name__
-        or (hasattr(value, "ascore") and not isinstance(value, type))
+        if getattr_static(value, "__module__", None) == module.__name__ or hasattr(type(value), "ascore")
     )
     names = join_limited([name for name in own if not name.startswith("_")], _NAMES_SHOWN, ", ")
     return f"; it has {names}" if names else ""

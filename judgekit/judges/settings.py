@@ -145,6 +145,11 @@ class JudgeSettings(FrozenModel):
     def _address_or_file(cls, cache: object) -> object:
         return cache_place(cache)
 
+    @field_validator("base_url")
+    @classmethod
+    def _without_slash(cls, base_url: str | None) -> str | None:
+        return base_url and re.sub(r"(?<![:/])/+\Z", "", base_url)
+
     @field_validator("redact")
     @classmethod
     def _in_one_order(cls, redact: Callable[[str], str] | tuple[str, ...]) -> Callable[[str], str] | tuple[str, ...]:

@@ -10,6 +10,7 @@ import pytest
 from judgekit.errors import ConfigError
 from judgekit.judges.judge import Judge
 from judgekit.judges.limits.budget import Budget
+from judgekit.judges.prompt_file import load_prompt
 from judgekit.judges.providers.price import Price
 from judgekit.judges.redaction.redact import PATTERNS
 from judgekit.judges.settings import JudgeSettings
@@ -404,3 +405,22 @@ def test_the_docstring_gives_each_number_its_default_and_its_bounds():
     for name, expected in bounded.items():
         numbers = expected | {JudgeSettings.model_fields[name].default} - {None}
         assert numbers <= {int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", texts[name])}, name
+
+
+def test_a_provider_with_a_colon_is_an_error_that_says_how_models_are_written():
+    with pytest.raises(
+        ConfigError, match=r"^no judge provider is called 'openai:gpt-6': write openai/gpt-6 as the model"
+    ):
+        Judge("openai:gpt-6/x")
+
+
+def test_names_of_a_module_that_loads_them_late_are_no_traceback():
+    with pytest.raises(ConfigError, match=r"^openai\.resources:nothing: openai\.resources has no nothing"):
+        Judge("openai.resources:nothing/x")
+
+
+def test_an_address_with_and_without_a_slash_at_its_end_is_one(sample):
+    judges = [Judge("openai/m", base_url=url) for url in ("http://localhost:1/v1", "http://localhost:1/v1/")]
+    prompt = load_prompt("tone")
+    assert judges[0] == judges[1]
+    assert len({judge.build_request(prompt, sample, Budget).key for judge in judges}) == 1

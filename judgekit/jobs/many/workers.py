@@ -6,7 +6,8 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -31,11 +32,25 @@ _END = 2.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Let processes that start meanwhile import no module of Python from the working directory."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop("PYTHONSAFEPATH")
+        if before is not None:
+            os.environ["PYTHONSAFEPATH"] = before
+
+
 class BlockClaims:
     """The blocks of samples that processes share: each block belongs to the first process that claims it."""
 
     def __init__(self) -> None:
-        self._next: Synchronized[int] = multiprocessing.get_context("spawn").Value("q", 0)
+        with _safe_path():
+            self._next: Synchronized[int] = multiprocessing.get_context("spawn").Value("q", 0)
 
     def claim(self, block: int) -> bool:
         """Return whether the block is this process's. All processes claim the same blocks, in ascending order.
@@ -86,7 +101,8 @@ class _Workers:
                 ours, theirs = spawn.Pipe(duplex=False)
                 arguments = (job, claims, worker, self._stop, self._counts, theirs)
                 process = spawn.Process(target=_score_blocks, args=arguments, daemon=True)
-                process.start()
+                with _safe_path():
+                    process.start()
                 theirs.close()
                 self._running[ours] = process
         finally:

@@ -60,6 +60,8 @@ def get_provider(name: str) -> Provider:
     Raises:
         ConfigError: There is no such provider.
     """
+    if ":" in name and name.partition(":")[0] in PROVIDERS:
+        raise ConfigError(f"no judge provider is called {name!r}: write {name.replace(':', '/')} as the model")
     needs = (*Provider._fields, "read_key")
     return find_object(name, "providers", PROVIDERS, needs, "judge provider", guess=f"litellm/{name}")
 
