@@ -19,6 +19,10 @@ from judgekit.traces.sample import Sample
 from judgekit.traces.tree import MessageNumber, find_message
 
 _PATH = re.compile(r"[0-9]+(\.[0-9]+){2,}")
+_SPACELESS = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]"
+_WORD = re.compile(rf"{_SPACELESS}|(?:(?!{_SPACELESS})\w)+")
+"""A word; in scripts that put no spaces between words, such as Chinese, a character."""
+_LEAST_WORDS = 3
 
 
 def _reject_bool(value: object) -> object:
@@ -67,8 +71,23 @@ def check_message_numbers(cited: Iterable[MessageNumber], sample: Sample) -> Non
 
 def quotation_found(quotation: Quotation, sample: Sample) -> bool:
     """Return whether the cited message contains the quotation verbatim, ignoring differences in whitespace."""
+    text = " ".join(_message_lines(quotation, sample))
+    return any(quote and quote in text for quote in _as_written(quotation))
+
+
+def quotation_suffices(quotation: Quotation, sample: Sample) -> bool:
+    """Return whether a quotation has at least three words, or is a whole line of the cited message."""
+    quotes, lines = _as_written(quotation), _message_lines(quotation, sample)
+    return len(_WORD.findall(quotation.quote)) >= _LEAST_WORDS or any(quote in lines for quote in quotes)
+
+
+def _message_lines(quotation: Quotation, sample: Sample) -> list[str]:
     message = find_message(sample.trace, quotation.message)
-    words = [] if message is None else escape_surrogates(message_text(message)).split()
-    as_shown = quotation.quote.removeprefix("| ").replace("\n| ", "\n").removeprefix("calls ")
-    quotes = [" ".join(quote.split()) for quote in (quotation.quote, as_shown)]
-    return any(quote and quote in " ".join(words) for quote in quotes)
+    lines = [] if message is None else escape_surrogates(message_text(message)).split("\n")
+    return [words for line in lines if (words := " ".join(line.split()))]
+
+
+def _as_written(quotation: Quotation) -> list[str]:
+    """Return a quotation without and with what only stands in the rendering removed."""
+    bare = quotation.quote.removeprefix("| ").replace("\n| ", "\n").removeprefix("calls ")
+    return [" ".join(quote.split()) for quote in (quotation.quote, bare)]

@@ -14,7 +14,13 @@ from judgekit.judges.label_probability import label_probability
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import load_prompt
 from judgekit.score import ScaleValue, Score
-from judgekit.scorers.evidence import CitedMessage, Quotation, check_message_numbers, quotation_found
+from judgekit.scorers.evidence import (
+    CitedMessage,
+    Quotation,
+    check_message_numbers,
+    quotation_found,
+    quotation_suffices,
+)
 from judgekit.scorers.judged import AgentJudgedScorer
 from judgekit.scorers.unanswered import unanswered
 from judgekit.traces.ending import missing_answer
@@ -47,8 +53,8 @@ class PromptScorer(AgentJudgedScorer):
     Args:
         prompt: A prompt with a scale, the name of a built-in one, or the path of a Markdown file.
         judge: A judge, or a model as ``"provider/model"``.
-        require_evidence: Whether to return a verdict that has a value but no evidence, or a quote that does not exist,
-            to the judge once, and to fail if that happens again.
+        require_evidence: Whether to return a verdict that has a value but no evidence, or a quote that does not exist or
+            has less than three words and is no whole line, to the judge once, and to fail if that happens again.
         name: The name of the scores; by default, the prompt's name.
         by_agent: Whether to ask about each agent too, in the same request. The value does not depend on it.
 
@@ -115,10 +121,14 @@ class PromptScorer(AgentJudgedScorer):
                         "cites no message; where nothing shows it, cite those where it would have to stand"
                     )
                 for citation in verdict.evidence:
-                    if isinstance(citation, Quotation) and not quotation_found(citation, sample):
-                        raise ValueError(
-                            f"quotes {short_repr(citation.quote)}, which message {citation.message} does not say"
-                        )
+                    if isinstance(citation, Quotation):
+                        quoted = f"quotes {short_repr(citation.quote)}"
+                        if not quotation_found(citation, sample):
+                            raise ValueError(f"{quoted}, which message {citation.message} does not say")
+                        if not quotation_suffices(citation, sample):
+                            raise ValueError(
+                                f"{quoted}: copy at least three words of message {citation.message}, or a whole line of it"
+                            )
 
         judgment, by_agent = await self._ask(sample, _answer(prompt), [*grade], check)
         verdict = cast("_Said", judgment.answer)

@@ -4,7 +4,13 @@ import pytest
 from pydantic import BaseModel
 
 from judgekit.judges.answer import read_answer
-from judgekit.scorers.evidence import Quotation, StrictNumber, check_message_numbers, quotation_found
+from judgekit.scorers.evidence import (
+    Quotation,
+    StrictNumber,
+    check_message_numbers,
+    quotation_found,
+    quotation_suffices,
+)
 from judgekit.traces.message import AIMessage, HumanMessage, TextPart, ToolCall, ToolMessage
 from judgekit.traces.sample import Sample
 
@@ -48,6 +54,21 @@ def test_what_is_not_said_so_is_not_there():
     cases = ["", " \n", "| ", "Refund order 18", "refund order 17", "order 17 ... Today", "user"]
     for quote in cases:
         assert not quotation_found(Quotation(message=1, quote=quote), SAMPLE)
+
+
+def test_a_quote_suffices_with_three_words_or_as_a_whole_line():
+    enough = [(1, "Refund order 17"), (1, "please. Today."), (2, "One moment."), (3, "| raw"), (4, "as \\ud800 asked.")]
+    short = [(1, "R"), (1, "order 17,"), (1, ""), (1, "."), (2, "calls refund"), (3, '"status": "done"'), (4, "Done,")]
+    for message, quote in enough:
+        assert quotation_suffices(Quotation(message=message, quote=quote), SAMPLE)
+    for message, quote in short:
+        assert not quotation_suffices(Quotation(message=message, quote=quote), SAMPLE)
+
+
+def test_in_a_script_without_spaces_a_character_counts_as_a_word():
+    sample = Sample.of([HumanMessage("\u9000\u6b3e\u5df2\u7ecf\u5904\u7406\u3002")], id="zh")
+    assert quotation_suffices(Quotation(message=1, quote="\u9000\u6b3e\u5df2\u7ecf"), sample)
+    assert not quotation_suffices(Quotation(message=1, quote="\u9000\u6b3e"), sample)
 
 
 def test_messages_that_are_cited_must_be_there():

@@ -196,6 +196,14 @@ LACKING = [
     ("true", answer(evidence=()), "cites no message; where nothing shows it, cite those"),
     ("true", answer(evidence=(quoted(4, "was booked"),)), "quotes 'was booked', which message 4 does not say"),
     ("true", answer(evidence=(quoted(4, ""),)), "quotes '', which message 4 does not say"),
+    ("true", answer(evidence=(quoted(4, "I"),)), "quotes 'I': copy at least three words of message 4, or a whole line"),
+    (
+        "true",
+        answer(
+            evidence=(quoted(1, "A table"), quoted(1, "for four")),
+        ),
+        "quotes 'for four': copy at least three",
+    ),
 ]
 GIVEN = {"false": answer(), "true": answer(evidence=(quoted(4, "It is booked."),))}
 
