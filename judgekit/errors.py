@@ -391,7 +391,10 @@ def count_text(count: int, noun: str) -> str:
 
 def short_repr(value: object) -> str:
     """Return the repr of a value, shortened to fit a message."""
-    return truncated(repr(value), 80)
+    try:
+        return truncated(repr(value), 80)
+    except ValueError:  # it holds an integer with more digits than Python writes
+        return f"a number of too many digits, or a {type(value).__name__} with one"
 
 
 def short_reprs(values: Sequence[object]) -> list[str]:

@@ -30,7 +30,7 @@ LATE = (
     "judgekit.config_file",
     "judgekit.formats.counting",
     "judgekit.reports.html",
-    "jinja2.sandbox",
+    "jinja2",
     "openai",
     "redis.asyncio",
     "scipy.stats",

@@ -58,7 +58,7 @@ class Prompt:
         skipped: When the question does not apply, in a sentence.
         source: The origin of the question.
         system: The system message, which is the same for all prompts.
-        question: The question, as a Jinja template.
+        question: The question, as a template.
         option_values: The values of the options.
         alignment: The id of the alignment that this question came from, by which audits find the labels that it was
             fitted to; see `judgekit.align`. It does not change the question.
@@ -117,7 +117,7 @@ class Prompt:
         Raises:
             PromptError: The question is no template.
         """
-        return template_inputs(self.question, self.name, self.options)
+        return template_inputs(self.question, self.name)
 
     def missing_inputs(self, sample: Sample) -> tuple[str, ...]:
         """Return the required inputs that a sample does not have."""

@@ -20,6 +20,8 @@ from judgekit.traces.sample_path import ValuePath
 
 _ANSWERED = ("reason", "evidence", "verdict", "agents")
 """The fields after the steps in the answer to a prompt with a scale."""
+_LONGEST_HEAD = 20_000
+"""The most characters of front matter."""
 
 
 class _FrontMatter(FrozenModel):
@@ -108,9 +110,10 @@ def _read_prompt(path: Path, text: str) -> Prompt:
     head, _, body = text.removeprefix("---\n").partition("\n---\n")
     if not text.startswith("---\n") or not body.strip():
         raise PromptError(f"{path}: expected YAML between two lines of ---, then the question")
+    if len(head) > _LONGEST_HEAD:
+        raise PromptError(f"{path}: the front matter may have {_LONGEST_HEAD:,} characters, and has {len(head):,}")
     try:
-        if twice := _repeated_key(head):
-            raise PromptError(f"{path}: the key {twice!r} appears twice")
+        _refuse_aliases_and_repeats(head)
         front = _FrontMatter.model_validate(yaml.safe_load(head))
     except ValidationError as error:
         raise PromptError(f"{path}: {validation_message(error)}") from error
@@ -118,8 +121,10 @@ def _read_prompt(path: Path, text: str) -> Prompt:
         raise PromptError(f"{path}: nested too deeply") from None
     except (yaml.YAMLError, ValueError) as error:  # ValueError: an invalid date in YAML
         raise PromptError(f"{path}: {error}") from error
+    except (ArithmeticError, LookupError, AttributeError) as error:
+        raise PromptError(f"{path}: a tag does not fit what it stands on, or a number is too large: {error}") from error
     holes = {name: _canonical(path, name) for name in (*front.inputs, *front.optional)}
-    named = template_inputs(body, path, front.options)
+    named = template_inputs(body, path)
     if front.scale and CONVERSATION not in front.inputs:
         raise PromptError(f"{path}: evidence cites messages, so a prompt with a scale needs the input {CONVERSATION}")
     if {*named} != {*holes.values(), *front.options} - {CONVERSATION}:
@@ -145,26 +150,28 @@ def _canonical(file: Path, name: str) -> str:
     return name if name in PROMPT_INPUTS else str(ValuePath.parse(name))
 
 
-def _repeated_key(head: str) -> str:
-    """Return a key that a mapping in YAML has twice, of which the last would silently count; empty if there is none."""
+def _refuse_aliases_and_repeats(head: str) -> None:
+    """Refuse aliases in YAML, which make a short text a huge value, and repeated keys, of which the last would count.
+
+    Raises:
+        ValueError: There is one.
+    """
     import yaml  # noqa: PLC0415 - slow to import, and only judges need it
 
+    for event in yaml.parse(head, yaml.SafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise ValueError(f"expected no aliases, found *{event.anchor}: repeat what it stands for")
     pending: list[yaml.Node | None] = [yaml.SafeLoader(head).get_single_node()]
-    seen = set[int]()  # an anchor may stand within itself
     while pending:
         node = pending.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
         if isinstance(node, yaml.MappingNode):
             pairs = cast("list[tuple[yaml.Node, yaml.Node]]", node.value)
             times = Counter((key.tag, str(key.value)) for key, _ in pairs if isinstance(key, yaml.ScalarNode))
             if twice := next((name for (_, name), count in times.items() if count > 1), ""):
-                return twice
+                raise ValueError(f"the key {twice!r} appears twice")
             pending += [value for _, value in pairs]
         elif isinstance(node, yaml.SequenceNode):
             pending += cast("list[yaml.Node]", node.value)
-    return ""
 
 
 def prompt_file_text(prompt: Prompt) -> str:

@@ -1,76 +1,89 @@
-"""Questions as Jinja templates: how they are filled, and which inputs they name."""
+"""Questions as templates, which place and test inputs in the syntax of Jinja and can do nothing else."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from judgekit.errors import PromptError
 from judgekit.judges.inputs import INPUT_PATHS
 from judgekit.traces.sample_path import ValuePath
 
 if TYPE_CHECKING:
-    import jinja2
-    import jinja2.nodes
+    from jinja2 import nodes
+
+_DEEPEST = 50
+"""The most levels of ``if``, ``not``, ``and`` and ``or``."""
+
+
+class _Template(NamedTuple):
+    root: "nodes.Template"
+    names: frozenset[str]
 
 
 def fill_question(question: str, texts: Iterable[tuple[str, str]]) -> str:
-    """Return a question with the texts of its inputs and options in their places, those of paths below their roots."""
-    values: dict[str, object] = {}
-    for name, text in texts:
-        path = ValuePath.parse(name)
-        if path.root not in INPUT_PATHS:
-            values[name] = text
-        elif isinstance(root := values.setdefault(path.root, _Value()), _Value):
-            root.put(path.steps, text)
-    return _compiled(question).render(values)
+    """Return a question with the texts of its inputs and options in their places."""
+    return "".join(_texts(_parsed(question).root.body, dict(texts)))
 
 
-def template_inputs(question: str, where: Path | str, options: Collection[str]) -> frozenset[str]:
+def template_inputs(question: str, where: Path | str) -> frozenset[str]:
     """Return the inputs and options that a question names.
 
     Args:
         question: The question.
         where: Its file or name, for errors.
-        options: The names of the options, which may be altered.
 
     Raises:
         PromptError: The question is no template.
     """
-    import jinja2.meta  # noqa: PLC0415 - slow to import, and only judges need it
+    try:
+        return _parsed(question).names
+    except PromptError as error:
+        raise PromptError(f"{where}: {error}") from error
+
+
+@cache
+def _parsed(question: str) -> _Template:
+    import jinja2  # noqa: PLC0415 - slow to import, and only judges need it
 
     try:
-        tree = _jinja().parse(question)
-        named = jinja2.meta.find_undeclared_variables(tree)
-        uses = [(str(path), is_altered) for path, is_altered in _uses(tree) if path.root in named]
+        root = jinja2.Environment(autoescape=False).parse(question)  # noqa: S701 - only parses
+        return _Template(root, frozenset(map(str, _paths(root))))
     except RecursionError:
-        raise PromptError(f"{where}: nested too deeply") from None
-    except jinja2.TemplateError as error:
-        raise PromptError(f"{where}: {error}") from error
-    altered = next((name for name, is_altered in uses if is_altered and name not in options), "")
-    if altered:
-        raise PromptError(
-            f"{where}: {altered} can only be placed, as in {{{{ {altered} }}}}, or tested, as in {{% if {altered} %}}: "
-            "a filter or another expression would change or miss the marks that separate it from the question"
-        )
-    return frozenset(name for name, _ in uses)
+        raise PromptError("nested too deeply") from None
+    except (jinja2.TemplateError, ValueError) as error:  # ValueError: a number with too many digits
+        raise PromptError(str(error)) from error
 
 
-def _uses(node: "jinja2.nodes.Node", *, is_filtered: bool = False) -> Iterator[tuple[ValuePath, bool]]:
-    """Yield the names and paths in a template, and whether it does more with each than to place it or to test it."""
+def _paths(node: "nodes.Node", depth: int = 0) -> Iterator[ValuePath]:
+    """Yield the names and paths that a template places and tests.
+
+    Raises:
+        PromptError: It does something else.
+    """
     from jinja2 import nodes  # noqa: PLC0415 - slow to import, and only judges need it
 
-    places = (nodes.Output, nodes.If, nodes.CondExpr, nodes.Test, nodes.Not, nodes.And, nodes.Or)
-    filtering = (nodes.FilterBlock, nodes.AssignBlock, nodes.Macro, nodes.CallBlock)
-    is_altered = is_filtered or not isinstance(node, places)
-    for child in node.iter_child_nodes():
-        if (path := _path_of(child)) is not None:
-            yield path, is_altered
-        else:
-            yield from _uses(child, is_filtered=is_filtered or isinstance(child, filtering))
+    if depth > _DEEPEST:
+        raise PromptError("nested too deeply")
+    if (path := _path_of(node)) is not None:
+        yield path
+    elif isinstance(
+        node, nodes.Template | nodes.Output | nodes.TemplateData | nodes.If | nodes.Not | nodes.And | nodes.Or
+    ):
+        for child in node.iter_child_nodes():
+            yield from _paths(child, depth + 1)
+    else:
+        read = (inner for inner in (node, *node.find_all(nodes.Expr)) if getattr(inner, "ctx", "load") == "load")
+        named = next(filter(None, map(_path_of, read)), None)
+        subject, shown = ("inputs", "reference") if named is None else (named, named)
+        raise PromptError(
+            f"line {node.lineno}: {subject} can only be placed, as in {{{{ {shown} }}}}, or tested, as in "
+            f"{{% if {shown} %}} with elif, else, not, and, or: anything else would change or miss the marks that "
+            "separate inputs from the question"
+        )
 
 
-def _path_of(node: "jinja2.nodes.Node") -> ValuePath | None:
+def _path_of(node: "nodes.Node") -> ValuePath | None:
     """Return the name, or the path of a value such as ``fields.order.id``, that an expression is."""
     from jinja2 import nodes  # noqa: PLC0415 - slow to import, and only judges need it
 
@@ -79,45 +92,38 @@ def _path_of(node: "jinja2.nodes.Node") -> ValuePath | None:
         step = node.attr if isinstance(node, nodes.Getattr) else getattr(node.arg, "value", None)
         if not isinstance(step, str | int):
             return None
-        steps.insert(0, step)
+        steps.append(step)
         node = node.node
     if isinstance(node, nodes.Name) and (not steps or node.name in INPUT_PATHS):
-        return ValuePath(node.name, tuple(steps))
+        return ValuePath(node.name, tuple(reversed(steps)))
     return None
 
 
-@cache
-def _compiled(question: str) -> "jinja2.Template":
-    return _jinja().from_string(question)
+def _texts(body: Iterable["nodes.Node"], texts: Mapping[str, str]) -> Iterator[str]:
+    from jinja2 import nodes  # noqa: PLC0415 - as above
 
-
-@cache
-def _jinja() -> "jinja2.Environment":
-    import jinja2.sandbox  # noqa: PLC0415 - also slow
-
-    # The result is text for a model, not HTML, and inputs are fenced. Prompts may come from untrusted sources.
-    return jinja2.sandbox.ImmutableSandboxedEnvironment(undefined=jinja2.StrictUndefined, autoescape=False)
-
-
-class _Value:
-    """The text of an input, and the inputs whose paths lead through it."""
-
-    def __init__(self, text: str = "") -> None:
-        self._text = text
-        self._below: dict[str | int, _Value] = {}
-
-    def put(self, steps: Sequence[str | int], text: str) -> None:
-        """Place the text of an input at the end of a path."""
-        if not steps:
-            self._text = text
+    for node in body:
+        if isinstance(node, nodes.TemplateData):
+            yield node.data
+        elif isinstance(node, nodes.Output):
+            yield from _texts(node.nodes, texts)
+        elif isinstance(node, nodes.If):
+            branches = (branch.body for branch in (node, *node.elif_) if _text(branch.test, texts))
+            yield from _texts(next(branches, node.else_), texts)
         else:
-            self._below.setdefault(steps[0], _Value()).put(steps[1:], text)
+            yield _text(node, texts)
 
-    def __getitem__(self, step: str | int) -> "_Value":
-        return self._below[step]
 
-    def __str__(self) -> str:
-        return self._text
+def _text(node: "nodes.Node", texts: Mapping[str, str]) -> str:
+    """Return the text that an expression is; as a condition, an empty text is false."""
+    from jinja2 import nodes  # noqa: PLC0415 - as above
 
-    def __bool__(self) -> bool:
-        return bool(self._text)
+    if isinstance(node, nodes.Not):
+        return "" if _text(node.node, texts) else "true"
+    if isinstance(node, nodes.And):
+        return _text(node.left, texts) and _text(node.right, texts)
+    if isinstance(node, nodes.Or):
+        return _text(node.left, texts) or _text(node.right, texts)
+    if (text := texts.get(name := str(_path_of(node)))) is None:
+        raise PromptError(f"the question names {name}, which has no text")
+    return text

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import jinja2.sandbox
+import jinja2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +14,7 @@ from judgekit.errors import PromptError
 from judgekit.judges.inputs import PROMPT_INPUTS
 from judgekit.judges.prompt_file import load_prompt, prompt_file_text, shipped_prompts
 from judgekit.judges.request import ChatMessage
+from judgekit.judges.template import fill_question
 from judgekit.resources import resource_folder
 from judgekit.scoring import signature
 from judgekit.traces.message import AIMessage, HumanMessage, OtherPart, ToolCall, ToolMessage
@@ -331,11 +332,10 @@ def test_documents_tools_fields_and_a_baseline_are_fenced_each_where_it_is_named
     assert prompt.missing_inputs(blank) == tuple(names)
 
 
-def test_a_file_from_anywhere_cannot_reach_the_python_that_reads_it(written, sample):
+def test_a_file_from_anywhere_cannot_reach_the_python_that_reads_it(written):
     reaching = file("{{ rule.__class__.__mro__[1].__subclasses__() }}", "[conversation]", options="[rule]")
-    prompt = written(reaching).with_options(rule="x")
-    with pytest.raises(jinja2.sandbox.SecurityError, match="__class__"):
-        prompt.fill(sample)
+    with pytest.raises(PromptError, match="rule can only be placed"):
+        written(reaching)
 
 
 def test_a_file_that_changed_is_read_again_wherever_it_stands(tmp_path, monkeypatch):
@@ -420,7 +420,9 @@ BAD = {
     "bad Jinja": (file("Is it {{ reference }?", "[reference]"), "unexpected '}'"),
     "half a Jinja block": (file("{% if reference %}", "[reference]"), "Unexpected end of template"),
     "a label twice": (file(scale="{good: 1, fine: 0.5, good: 0}"), "the key 'good' appears twice"),
-    "YAML within itself": (file(source="&a [*a]"), "source: Input should be a valid string"),
+    "YAML within itself": (file(source="&a [*a]"), "expected no aliases, found *a: repeat what it stands for"),
+    "a test": (file("{% if reference is defined %}x{% endif %}", "[reference]"), "line 1: reference can only be"),
+    "a choice within braces": (file("{{ reference if reference }}", "[reference]"), "reference can only be placed"),
     "a filter": (file("Is {{ reference | upper }} right?", "[reference]"), "reference can only be placed"),
     "a filter on a value": (file("{{ fields.tier|default('') }}", "[fields.tier]"), "fields.tier can only be placed"),
     "a filter on a block": (file("{% filter upper %}{{ reference }}{% endfilter %}", "[reference]"), "only be placed"),
@@ -435,9 +437,71 @@ BAD = {
         "documents can only",
     ),
     "an input under another name": (file("{% set it = reference %}{{ it }}", "[reference]"), "reference can only be"),
-    "unknown filter": (file("{{ reference | shout }}", "[reference]"), "No filter named 'shout'"),
+    "unknown filter": (file("{{ reference | shout }}", "[reference]"), "reference can only be placed"),
     "not UTF-8": (b"---\n\xff\n---\nGood?", "cannot be read: 'utf-8' codec can't decode"),
 }
+
+
+LEVEL = "[{}]".format(",".join(["*{0}"] * 9))
+"""A list of nine times the same thing."""
+HOSTILE = {
+    "aliases": file(a="&a0 [x]", **{f"k{at}": f"&a{at + 1} {LEVEL.format(f'a{at}')}" for at in range(9)}),
+    "an alias as a value": file(description="&a x", source="*a"),
+    "long front matter": file(source=f"[{'a,' * 300_000}]"),
+    "a number of 5,000 digits": file(source=f"0x{'f' * 5_000}"),
+    "a number to the base of 60": file(source=f"1{':1' * 500}.5"),
+    "an empty number": file(source="!!int ''"),
+    "a time that is none": file(source="!!timestamp x"),
+    "a truth that is none": file(source="!!bool x"),
+    "a function": file("{{ lipsum(n=100_000) }}"),
+    "loops": file("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"),
+    "a huge text": file("{{ 'a'.center(3000000000) }}"),
+    "another huge text": file("{{ 'a' * 3000000000 }}"),
+    "a huge number": file("{{ 9 ** 9 ** 9 ** 9 }}"),
+    "a long number": file(f"{{{{ {'9' * 5_000} }}}}"),
+    "no number": file("{{ 1 / 0 }}"),
+    "another file": file("{% include 'other.md' %}"),
+    "a file below": file("{% extends 'other.md' %}"),
+    "a file beside": file("{% import 'other.md' as other %}"),
+    "recursion": file("{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}"),
+    "many conditions": file(f"{'{% if x %}' * 300}x{'{% endif %}' * 300}", options="[x]"),
+    "many alternatives": file(f"{{{{ {' or '.join(['x'] * 5_000)} }}}}", options="[x]"),
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_file_is_an_error_before_it_takes_time_or_memory(written, text):
+    with pytest.raises(PromptError):
+        written(text)
+
+
+@given(st.data())
+def test_what_a_question_may_do_is_done_as_jinja_does_it(data):
+    names = ["reference", "fields.a", "fields['b c'][0]"]
+    tests = st.recursive(
+        st.sampled_from(names),
+        lambda inner: (
+            st.builds("not {}".format, inner)
+            | st.builds("({} and {})".format, inner, inner)
+            | st.builds("{} or {}".format, inner, inner)
+        ),
+    )
+    placed = st.builds("{{{{{} {} {}}}}}".format, st.sampled_from(["", "-"]), st.sampled_from(names), st.just("-"))
+    body = st.recursive(
+        placed | st.sampled_from(["a", " \n", "\n", "{# no #}", "{% raw %}{{ x }}{% endraw %}", "}}"]),
+        lambda inner: (
+            st.builds("{}{}".format, inner, inner)
+            | st.builds("{{%- if {} %}}{}{{% endif %}}".format, tests, inner)
+            | st.builds(
+                "{{% if {} %}}{}{{% elif {} -%}}{}{{%+ else %}}{}{{% endif %}}".format, *[tests, inner] * 2, inner
+            )
+        ),
+    )
+    question = data.draw(body)
+    texts = [data.draw(st.sampled_from(["", "x"])) for _ in names]
+    wanted = {"reference": texts[0], "fields": {"a": texts[1], "b c": [texts[2]]}}
+    filled = fill_question(question, zip(["reference", "fields.a", 'fields["b c"][0]'], texts, strict=True))
+    assert filled == jinja2.Template(question).render(wanted)
 
 
 @pytest.mark.parametrize(("text", "found"), BAD.values(), ids=BAD)

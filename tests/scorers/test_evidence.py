@@ -58,7 +58,7 @@ def test_what_is_not_said_so_is_not_there():
 
 def test_a_quote_suffices_with_three_words_or_as_a_whole_line():
     enough = [(1, "Refund order 17"), (1, "please. Today."), (2, "One moment."), (3, "| raw"), (4, "as \\ud800 asked.")]
-    short = [(1, "R"), (1, "order 17,"), (1, ""), (1, "."), (2, "calls refund"), (3, '"status": "done"'), (4, "Done,")]
+    short = [(1, "R"), (1, "order 17,"), (1, ""), (1, "."), (2, "calls refund"), (3, '"status": "done"'), (4, "asked.")]
     for message, quote in enough:
         assert quotation_suffices(Quotation(message=message, quote=quote), SAMPLE)
     for message, quote in short:
