@@ -1,19 +1,20 @@
 """Tables of dataset rows: CSV, Parquet and Arrow."""
 
 import re
+import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, datetime, time
 from functools import cache
-from importlib import import_module
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, module_from_spec
 from itertools import chain
-from typing import IO, Any, cast
+from typing import Any, cast
 
 from pydantic import JsonValue
 
-from judgekit.errors import ConfigError, TraceError, count_text
+from judgekit.errors import TraceError, count_text
+from judgekit.formats.arrow_batches import record_batches
 from judgekit.formats.columns import Columns
 from judgekit.formats.compression import bounded_lines
 from judgekit.formats.encodings import decode_error_text
@@ -42,8 +43,6 @@ _RESPONSES = ("response", "output")
 _DELIMITERS = ",;\t"
 _PYTHON = re.compile(r"\s*[\[{(]+'")
 """The beginning of a list or object of texts that Python printed instead of writing JSON."""
-_ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
-"""The first bytes of Arrow's two file types. Hugging Face's datasets use the second."""
 _FRAME = '; write spans of Phoenix with spans.to_json("spans.jsonl", orient="records", lines=True)'
 _HINTS = {
     "unexpected end": "a quote that is opened in this row is never closed",
@@ -187,7 +186,7 @@ def parquet_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
     empty = True
     with file.open() as stream:
         try:
-            schema, batches = _batches(stream)
+            schema, batches = record_batches(stream)
             names = columns.renamed(schema.names)
             for batch in batches:
                 for values in zip(*(map(_json, _values(column)) for column in batch.columns), strict=True):
@@ -200,29 +199,11 @@ def parquet_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
             NotImplementedError,
             LookupError,
             OverflowError,
-        ) as error:  # pyarrow raises these about what it reads
+            struct.error,
+        ) as error:  # raised about what is read
             raise TraceError(f"cannot be read: {error}", path=file.path) from error
     if empty:
         raise TraceError("contains no rows", path=file.path)
-
-
-def _batches(stream: IO[bytes]) -> tuple[Any, Iterator[Any]]:
-    """Return the columns and rows of a file, whose type its first bytes show."""
-    try:
-        parquet: Any = import_module("pyarrow.parquet")
-        arrow: Any = import_module("pyarrow.ipc")
-    except ImportError as error:
-        raise ConfigError("reading Parquet and Arrow needs pyarrow: pip install 'judgekit[parquet]'") from error
-    head = stream.read(len(_ARROW_FILE))
-    stream.seek(0)
-    if head == _ARROW_FILE:
-        file = arrow.open_file(stream)
-        return file.schema, map(file.get_batch, range(file.num_record_batches))
-    if head.startswith(_ARROW_STREAM):
-        batches = arrow.open_stream(stream)
-        return batches.schema, iter(batches)
-    table = parquet.ParquetFile(stream)
-    return table.schema_arrow, table.iter_batches(batch_size=256)
 
 
 def _values(column: Any) -> Any:

@@ -195,7 +195,7 @@ def test_rows_in_which_all_cells_are_empty_are_none(write, empty):
 def test_a_table_of_empty_rows_holds_none(write):
     path = write("input,output\n,\n,\n")
     with pytest.raises(TraceError, match=r"contains no rows$"):
-        list(read(path))
+        list(read(path, on_error="raise"))
 
 
 def test_a_column_without_a_name_has_its_number_and_matters_only_where_it_holds_something(write):
@@ -381,7 +381,7 @@ def test_a_damaged_dictionary_in_arrow_is_an_error(tmp_path):
     rows = pa.table({"response": wrong})
     with pa.ipc.new_stream(tmp_path / "a.arrow", rows.schema) as stream:
         stream.write(rows)
-    with pytest.raises(TraceError, match=r"a\.arrow: cannot be read: .*out-of-bounds"):
+    with pytest.raises(TraceError, match=r"a\.arrow: cannot be read: .*out of bounds"):
         read(tmp_path / "a.arrow")
 
 
@@ -421,6 +421,60 @@ def test_arrow_is_read_as_parquet_is(tmp_path, writer):
     path.write_bytes(path.read_bytes()[:-40_000])
     with pytest.raises(TraceError, match=r"a\.arrow"):
         list(read(path, on_error="raise"))
+
+
+BOMBS = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+from judgekit.errors import TraceError
+from judgekit.formats.reading import read
+for path in sys.argv[1:]:
+    try:
+        list(read(path, on_error="raise"))
+        print("read")
+    except TraceError as error:
+        print(error.problem)
+"""
+
+
+def test_a_small_file_that_unpacks_to_gigabytes_is_refused_before_it_takes_them(tmp_path, run_python):
+    often = pa.DictionaryArray.from_arrays(pa.array([0] * 1_000, pa.int32()), pa.array(["x" * 5_000_000]))
+    in_a_list = pa.ListArray.from_arrays(pa.array([0, len(often)], pa.int32()), often)
+    nothing = pa.ListArray.from_arrays(pa.array([0, 100_000_000], pa.int32()), pa.nulls(100_000_000, pa.bool_()))
+    whole = pa.array(["x" * 600_000_000])
+    rows = {"often": often, "in_a_list": in_a_list, "nothing": nothing, "whole": whole}
+    late = pa.chunked_array([[""] * 100_000, whole])
+    paths = []
+    for name, cells in (rows | {"late": late}).items():
+        paths.append(tmp_path / f"{name}.parquet")
+        columns = pa.table({"response": ["a"] * len(cells), "documents": cells})
+        pq.write_table(columns, paths[-1], compression="zstd", store_schema=False)
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    for writer in (pa.ipc.new_file, pa.ipc.new_stream):
+        for name in ("often", "whole"):
+            paths.append(tmp_path / f"{name}.{writer.__name__}.arrow")
+            batch = pa.record_batch({"response": rows[name]})
+            with writer(paths[-1], batch.schema, options=options) as file:
+                file.write_batch(batch)
+    assert sum(path.stat().st_size for path in paths) < 500_000
+    done = run_python("-c", BOMBS, *map(str, paths))
+    refused = "a record batch is longer than 512 MB, unpacked, the limit; write JSON Lines, one record per line"
+    assert done.stdout.splitlines() == [refused] * len(paths), done.stderr
+
+
+def test_a_text_that_arrow_stores_once_and_few_rows_show_is_read(tmp_path):
+    for number, column in enumerate(
+        [
+            pa.DictionaryArray.from_arrays(pa.array([0, None, 0], pa.int8()), pa.array(["a"])),
+            pa.array(["a", None, "a"], pa.string_view()),
+            pa.RunEndEncodedArray.from_arrays(pa.array([1, 2, 3], pa.int32()), pa.array(["a", None, "a"])),
+        ]
+    ):
+        with pa.ipc.new_stream(
+            path := tmp_path / f"{number}.arrow", pa.schema({"input": pa.string(), "response": column.type})
+        ) as file:
+            file.write_batch(pa.record_batch({"input": ["q"] * 3, "response": column}))
+        assert [sample.trace.response for sample in read(path)] == ["a", None, "a"]
 
 
 def test_a_row_of_parquet_that_does_not_fit_is_told(tmp_path):

@@ -1,0 +1,163 @@
+"""Record batches of Parquet and Arrow files, each refused before it takes more memory than any record may."""
+
+import struct
+from collections.abc import Iterator
+from importlib import import_module
+from typing import IO, Any
+
+from judgekit.errors import ConfigError, TraceError
+from judgekit.formats.compression import MAX_BYTES
+
+_ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
+"""The first bytes of Arrow's two file types. Hugging Face's datasets use the second."""
+_FILE_HEAD = 8
+"""The length of what stands before the stream that an Arrow file holds."""
+_ROWS = 256
+_USUAL_BYTES = MAX_BYTES // 8
+_DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
+"""Kinds of messages in Arrow's stream."""
+_MOST_COMPRESSED = 200
+"""The ratio above which what is compressed says little about its rows."""
+_REFERENCE_BYTES = 8
+"""What a value takes at least in Python."""
+
+
+def record_batches(stream: IO[bytes]) -> tuple[Any, Iterator[Any]]:
+    """Return the columns and record batches of a file, whose type its first bytes show.
+
+    Raises:
+        TraceError: A record batch is larger than any may be; also while they are read.
+    """
+    try:
+        parquet: Any = import_module("pyarrow.parquet")
+        arrow: Any = import_module("pyarrow.ipc")
+    except ImportError as error:
+        raise ConfigError("reading Parquet and Arrow needs pyarrow: pip install 'judgekit[parquet]'") from error
+    head = stream.read(len(_ARROW_FILE))
+    if head == _ARROW_FILE or head.startswith(_ARROW_STREAM):
+        start = _FILE_HEAD if head == _ARROW_FILE else 0
+        stream.seek(start)
+        for message in arrow.MessageReader.open_stream(stream):
+            _check(_unpacked_bytes(message.metadata.to_pybytes(), message.body))
+        stream.seek(start)
+        batches = arrow.open_stream(stream)
+        return batches.schema, map(_checked, batches)
+    stream.seek(0)
+    file = parquet.ParquetFile(stream)
+    schema, metadata = file.schema_arrow, file.metadata
+    columns = list(map(file.schema.column, range(len(file.schema))))
+    # Kept as dictionaries, texts that are stored once and meant often take no memory until their size is known.
+    texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+    file = parquet.ParquetFile(stream, metadata=metadata, read_dictionary=texts)
+    row_bytes = max(map(_row_bytes, map(metadata.row_group, range(metadata.num_row_groups))), default=0)
+    _check(row_bytes)
+    batches = file.iter_batches(batch_size=max(1, min(_ROWS, _USUAL_BYTES // max(1, row_bytes))))
+    return schema, (_checked(batch).cast(schema) for batch in batches)
+
+
+def _row_bytes(group: Any) -> int:
+    """Return the mean size of the rows in a row group of Parquet; if one row may be nearly all of it, that of all."""
+    total = 0
+    for chunk in map(group.column, range(group.num_columns)):
+        size = max(chunk.total_uncompressed_size, chunk.num_values * _REFERENCE_BYTES)
+        if size > max(MAX_BYTES, _MOST_COMPRESSED * chunk.total_compressed_size):
+            return int(size)
+        total += size
+    return int(total // max(1, group.num_rows))
+
+
+def _checked(batch: Any) -> Any:
+    batch.validate(full=True)
+    _check(sum(map(_python_bytes, batch.columns)))
+    return batch
+
+
+def _check(size: int) -> None:
+    if size > MAX_BYTES:
+        raise TraceError(
+            f"a record batch is longer than {MAX_BYTES >> 20:,} MB, unpacked, the limit; write JSON Lines, one record per line"
+        )
+
+
+def _python_bytes(array: Any) -> int:
+    """Return the least size of the values of an array as objects, in which what is stored once may stand often."""
+    kind = str(array.type).partition("<")[0].partition("[")[0]
+    size = len(array) * _REFERENCE_BYTES
+    if kind == "extension":
+        return _python_bytes(array.storage)
+    if kind == "dictionary":
+        values = array.dictionary
+        if values.type.num_fields:
+            return size + _python_bytes(values) * len(array)
+        lengths = _text_lengths(values)
+        return size if lengths is None else size + (lengths.take(array.indices).sum().as_py() or 0)
+    if kind in ("run_end_encoded", "list_view", "large_list_view"):
+        return size + _python_bytes(array.values) * len(array)
+    if kind == "map":
+        return size + _python_bytes(array.keys) + _python_bytes(array.items)
+    if kind in ("list", "large_list", "fixed_size_list"):
+        return size + _python_bytes(array.values)
+    if kind == "struct":
+        return size + sum(_python_bytes(array.field(number)) for number in range(array.type.num_fields))
+    lengths = _text_lengths(array)
+    return size + (int(array.nbytes) if lengths is None else lengths.sum().as_py() or 0)
+
+
+def _text_lengths(array: Any) -> Any:
+    """Return the lengths of texts or bytes; ``None`` for values of a fixed size."""
+    kind = str(array.type)
+    if kind in ("string_view", "binary_view") and len(array):  # each view, of 16 bytes, begins with its length
+        pyarrow: Any = import_module("pyarrow")
+        views = (
+            memoryview(array.buffers()[1]).cast("B").cast("i")[4 * array.offset : 4 * (array.offset + len(array)) : 4]
+        )
+        return pyarrow.array(views.tolist(), "int64")
+    if kind not in ("string", "large_string", "binary", "large_binary"):
+        return None
+    return import_module("pyarrow.compute").binary_length(array)
+
+
+def _unpacked_bytes(metadata: bytes, body: Any) -> int:
+    """Return the size of the buffers in a message of Arrow's stream: each compressed one begins with its own."""
+    message = _Table(metadata, *struct.unpack_from("<I", metadata))
+    header = message.table(2)
+    if header is not None and message.byte(1) == _DICTIONARY_BATCH:
+        header = header.table(1)
+    elif header is None or message.byte(1) != _RECORD_BATCH:
+        return 0
+    if header is None or header.table(3) is None:  # not compressed
+        return 0 if body is None else int(body.size)
+    at, total = header.target(2), 0
+    for number in range(struct.unpack_from("<I", metadata, at)[0] if at else 0):
+        start, length = struct.unpack_from("<qq", metadata, at + 4 + number * 16)
+        if length >= 8:
+            (size,) = struct.unpack_from("<q", body, start)
+            total += length if size == -1 else size
+    return total
+
+
+class _Table:
+    """A table of FlatBuffers, in which Arrow's messages are written: its fields by number."""
+
+    def __init__(self, content: bytes, at: int) -> None:
+        self._content, self._at = content, at
+
+    def _field(self, number: int) -> int:
+        (back,) = struct.unpack_from("<i", self._content, self._at)
+        start = self._at - back
+        (size,) = struct.unpack_from("<H", self._content, start)
+        slot = 4 + 2 * number
+        offset = struct.unpack_from("<H", self._content, start + slot)[0] if slot < size else 0
+        return self._at + offset if offset else 0
+
+    def byte(self, number: int) -> int:
+        return self._content[at] if (at := self._field(number)) else 0
+
+    def target(self, number: int) -> int:
+        """Return where the vector or table that a field points to begins; 0 if the field is absent."""
+        at = self._field(number)
+        return at + int(struct.unpack_from("<I", self._content, at)[0]) if at else 0
+
+    def table(self, number: int) -> "_Table | None":
+        at = self.target(number)
+        return _Table(self._content, at) if at else None
