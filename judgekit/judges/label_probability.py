@@ -28,9 +28,9 @@ def label_probability(tokens: Sequence[TokenLogprob], field: str, chosen: str, l
         The probability in [0, 1]; ``None`` if the label is not found among the tokens.
     """
     text = "".join(token.token for token in tokens)
-    written = {label: f'"{label}"' for label in labels}
+    written = {label: f'"{label}"'.casefold() for label in labels}
     places = [*re.finditer(rf'"{field}"\s*:(\s*"(?:[^"\\]|\\.)*")', text)]
-    if not places or places[-1][1].lstrip() != written[chosen]:
+    if not places or places[-1][1].lstrip().casefold() != written[chosen]:
         return None
     begin, end = places[-1].span(1)
     spelled, elsewhere, otherwise = 1.0, 0.0, 0.0
@@ -41,7 +41,7 @@ def label_probability(tokens: Sequence[TokenLogprob], field: str, chosen: str, l
         for other in token.top_logprobs:
             if other.token == token.token:
                 continue
-            begun = f"{text[:start]}{other.token}".removeprefix(text[:begin]).lstrip()
+            begun = f"{text[:start]}{other.token}".removeprefix(text[:begin]).lstrip().casefold()
             may_be = [label for label, whole in written.items() if whole.startswith(begun) or begun.startswith(whole)]
             if may_be == [chosen]:  # the chosen label, in other tokens
                 otherwise += spelled * _probability(other)

@@ -50,6 +50,8 @@ OPINION = Opinion(reason="It is {so}.", verdict="yes")
         pytest.param(f'<think>no? {{\'a\': 1}} {{"verdict": "no"}} or\nyes</think>\n{WRITTEN}', id="after thoughts"),
         pytest.param(f"\n<think></think>{WRITTEN}", id="after no thoughts"),
         pytest.param(WRITTEN[:-1] + ', "confidence": 0.9}', id="with a key more"),
+        pytest.param(WRITTEN[:-1] + ",}", id="with a comma too many"),
+        pytest.param(WRITTEN.replace('"yes"', '"Yes"'), id="with a label in another case"),
         pytest.param(WRITTEN[:-1] + ', "verdict": "yes"}', id="with a key said twice, and the same"),
     ],
 )
@@ -185,17 +187,6 @@ REFUSED = [
         "^the reply's JSON is broken: Unterminated string starting at: character 29, found '\"so'$",
         id="cut",
     ),
-    pytest.param(
-        '{"verdict": "yes",}',
-        "^the reply's JSON is broken: (Expecting property name .*: character 18, found '}'"
-        "|Illegal trailing comma .*: character 17, found ',}')$",  # from Python 3.13 on
-        id="a comma too many",
-    ),
-    pytest.param(
-        '{"reason": "a\nb", "verdict": "yes"}',
-        "^the reply's JSON is broken: Invalid control character at: character 13",
-        id="a line break in a text",
-    ),
     pytest.param('{"share": NaN}', "^the reply holds NaN, which is no number$", id="NaN"),
     pytest.param('{"share": -Infinity}', "^the reply holds -Infinity, which is no number$", id="infinity"),
     pytest.param('{"share": 1e999}', "^the reply holds the number '1e999', which is too large$", id="1e999"),
@@ -216,11 +207,6 @@ REFUSED = [
     ),
     pytest.param('{"verdict": "yes"}', "^reason: Field required, found {'verdict': 'yes'}$", id="no reason"),
     pytest.param('{"reason": "so"}', "^verdict: Field required, found {'reason': 'so'}$", id="no verdict"),
-    pytest.param(
-        '{"reason": "so", "verdict": "Yes"}',
-        "^verdict: Input should be 'yes' or 'no', found 'Yes'$",
-        id="another verdict",
-    ),
     pytest.param(
         '{"reason": "so", "verdict": null}', "^verdict: Input should be 'yes' or 'no', found None$", id="verdict null"
     ),

@@ -54,6 +54,11 @@ def test_other_tokens_for_the_same_label_count_for_it():
     assert found(*tokens) == pytest.approx(0.7)
 
 
+def test_a_label_in_another_case_is_the_label_also_among_the_alternatives():
+    tokens = HEAD, token('"'), token("Done", 0.6, done=0.1, Not_done=0.2, DONE_in_part=0.1), token('"'), TAIL
+    assert found(*tokens) == pytest.approx(0.7)
+
+
 def test_what_is_not_listed_counts_against_it():
     assert found(HEAD, token('"'), token("done", 0.7), token('"'), TAIL) == pytest.approx(0.7)
     bare = [TokenLogprob(token=text, logprob=math.log(0.9)) for text in (HEAD.token.rstrip(), '"done', '"', "}")]

@@ -6,6 +6,7 @@ from typing import cast
 from pydantic import JsonValue, RootModel
 
 from judgekit.judges.answer import read_answer
+from judgekit.judges.answer_forms import in_form
 from judgekit.judges.request import Reply, Request
 from judgekit.traces.message import JsonObject
 from judgekit.traces.rendering import compact_json
@@ -23,7 +24,7 @@ def without_judge_text(request: Request, reply: Reply) -> Reply | None:
         The reply; ``None`` if it is no longer an answer, or holds another number, which may be that of a card.
     """
     try:
-        fields = read_answer(reply.text, RootModel[JsonObject]).root
+        fields = in_form(read_answer(reply.text, RootModel[JsonObject]).root, request.schema, request.schema)
         text = compact_json(_emptied(fields, [request.schema], request.schema))
         request.accept(text)
     except ValueError:
