@@ -50,9 +50,8 @@ class _Object(NamedTuple):
     """Whether the closing brace was missing."""
 
     @property
-    def canonical(self) -> str:
-        """The same text for equal objects."""
-        return _canonical(self.fields)
+    def sorted_json(self) -> str:
+        return _sorted_json(self.fields)
 
 
 def read_answer(text: str, answer: type[Answer]) -> Answer:
@@ -68,8 +67,8 @@ def read_answer(text: str, answer: type[Answer]) -> Answer:
         raise ValueError(f"the reply is {len(text):,} characters long; an answer has at most {_LONGEST:,}")
     only, drafts = _only_object(text)
     answered = _validated(only, answer, text[only.end :])
-    others = {draft.canonical: draft for draft in drafts}
-    others.pop(only.canonical, None)
+    others = {draft.sorted_json: draft for draft in drafts}
+    others.pop(only.sorted_json, None)
     if any(_fits(draft, answer) for draft in others.values()):
         raise ValueError("the reply holds two different answers, and which of them counts is unclear")
     return answered
@@ -155,7 +154,7 @@ def _only_object(text: str) -> tuple[_Object, list[_Object]]:
     if not objects:
         problem = f"holds no JSON object, found {short_repr(text[:100])}" if text.strip() else "is empty"
         raise ValueError(f"the reply {problem}")
-    if any(other.canonical != objects[0].canonical for other in objects[1:]):
+    if any(other.sorted_json != objects[0].sorted_json for other in objects[1:]):
         raise ValueError("the reply holds two different JSON objects, and which of them counts is unclear")
     if (drafts or damaged) and not _END_OF_REPLY.match(text, objects[0].end):
         raise ValueError("the reply goes on after its answer, and may only quote the end of its reasoning")
@@ -203,7 +202,7 @@ def _repaired(text: str, start: int, *, is_call: bool) -> _Object | None:
     return _Object(fields, json.dumps(fields), len(text) if is_completed else end, is_call, is_completed)
 
 
-def _canonical(fields: JsonValue) -> str:
+def _sorted_json(fields: JsonValue) -> str:
     return json.dumps(fields, sort_keys=True)  # true and 1 are equal in Python
 
 
@@ -211,7 +210,7 @@ def _unambiguous(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
     values = dict(pairs)
     if len(values) < len(pairs):
         for name, value in pairs:
-            if _canonical(values[name]) != _canonical(value):
+            if _sorted_json(values[name]) != _sorted_json(value):
                 raise ValueError(f"the reply says {short_repr(name)} twice, and differently")
     return values
 

@@ -55,7 +55,7 @@ def test_other_tokens_for_the_same_label_count_for_it():
 
 
 def test_a_label_in_another_case_is_the_label_also_among_the_alternatives():
-    tokens = HEAD, token('"'), token("Done", 0.6, done=0.1, Not_done=0.2, DONE_in_part=0.1), token('"'), TAIL
+    tokens = HEAD, token('"'), token("Done", 0.6, Not_done=0.3, **{'DONE"': 0.1}), token('"'), TAIL
     assert found(*tokens) == pytest.approx(0.7)
 
 

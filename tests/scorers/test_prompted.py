@@ -78,7 +78,7 @@ def test_a_label_that_is_worth_a_status_has_no_value_and_says_which_label_it_was
     assert (found.details, len(found.calls)) == ({"evidence": []}, 1)
 
 
-@pytest.mark.parametrize("verdict", ["great", "GOOD", "", None, 1, ["good"]])
+@pytest.mark.parametrize("verdict", ["great", "GOOD or bad", "", None, 1, ["good"]])
 def test_a_label_that_is_not_on_the_scale_fails_after_a_second_try(written, verdict):
     judge = ScriptedJudge([answer(verdict)] * 2)
     found = tried(written(), judge)
