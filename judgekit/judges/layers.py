@@ -16,11 +16,12 @@ from judgekit.judges.limits.budget_client import BudgetClient
 from judgekit.judges.limits.rate_limit import Account, Limits, Queue, RateLimit, get_account
 from judgekit.judges.limits.spending import Spending, SQLiteSpending
 from judgekit.judges.offline import OfflineClient, is_local_address
+from judgekit.judges.providers.bodies import MAX_REPLY_BYTES
 from judgekit.judges.providers.connection import Connection
 from judgekit.judges.providers.deferred import DeferredClient
 from judgekit.judges.providers.provider import get_provider
 from judgekit.judges.providers.secrets import read_extras
-from judgekit.judges.redis.address import RedisAddress
+from judgekit.judges.redis.address import RedisAddress, cache_secret
 from judgekit.judges.request import Client, Layer
 from judgekit.judges.retry import Retry
 from judgekit.judges.settings import JudgeSettings
@@ -56,12 +57,12 @@ async def build_client(
     if current_plan.get() is not None:
         is_there = isinstance(judge.cache, RedisAddress) or judge.cache.exists()
         read = judge.cache_mode_used in ("read_write", "replay") and is_there
-        stored = await run_in_thread(lambda: open_replies(judge.cache)) if read else None
+        stored = await run_in_thread(lambda: open_replies(judge.cache, judge.max_reply_bytes)) if read else None
         if stored is not None:
             closing.push_async_callback(stored.aclose)
         return DryRunClient(stored, judge.known_price)
     if judge.cache_mode == "replay":
-        recorded = await run_in_thread(lambda: open_replies(judge.cache))
+        recorded = await run_in_thread(lambda: open_replies(judge.cache, judge.max_reply_bytes))
         closing.push_async_callback(recorded.aclose)
         return ReplayClient(recorded)
     provider = await run_in_thread(lambda: provider_client(judge))
@@ -82,7 +83,7 @@ async def build_client(
             _warn_uncached(judge.model, type(judge.client).__name__)
         return asking
     if server is not None:
-        replies: ReplyStore = await run_in_thread(lambda: _open_redis_store(server))
+        replies: ReplyStore = await run_in_thread(lambda: _open_redis_store(server, judge.max_reply_bytes))
     else:
         replies = await run_in_thread(partial(SQLiteReplyStore, cast("Path", judge.cache)))
     cache = Cache(asking, replies, judge.cache_mode, judge.store_text)
@@ -168,13 +169,14 @@ def _open_redis(address: RedisAddress) -> "RedisServer":
         from judgekit.judges.redis.server import RedisServer  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
         raise ConfigError(f"cache = {str(address)!r} needs redis: pip install 'judgekit[redis]'") from error
+    cache_secret()
     return RedisServer(address)
 
 
-def _open_redis_store(server: "RedisServer", *, read_only: bool = False) -> "RedisReplyStore":
+def _open_redis_store(server: "RedisServer", max_reply_bytes: int, *, read_only: bool = False) -> "RedisReplyStore":
     from judgekit.judges.cache.redis_replies import RedisReplyStore  # noqa: PLC0415 - an extra
 
-    store = RedisReplyStore(server, read_only=read_only)
+    store = RedisReplyStore(server, read_only=read_only, max_reply_bytes=max_reply_bytes)
     if not read_only:
         store.restore()
     return store
@@ -186,14 +188,14 @@ def _share_rates(server: "RedisServer", account: tuple[str, str | None]) -> "Red
     return RedisRates(server, account)
 
 
-def open_replies(location: Path | RedisAddress) -> ReplySource:
+def open_replies(location: Path | RedisAddress, max_reply_bytes: int = MAX_REPLY_BYTES) -> ReplySource:
     """Return the replies in a file or on a server, for replay.
 
     Raises:
         StoreError: They cannot be used.
     """
     if isinstance(location, RedisAddress):
-        return _open_redis_store(connect_redis(location), read_only=True)
+        return _open_redis_store(connect_redis(location), max_reply_bytes, read_only=True)
     if not location.exists():
         raise StoreError(f"{location}: does not exist, so there is nothing to replay")
     return Cassette(location) if location.suffix == ".jsonl" else SQLiteReplyStore(location, read_only=True)

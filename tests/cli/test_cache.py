@@ -294,6 +294,7 @@ SHARED = "redis://127.0.0.1:1"
 def fake_redis(monkeypatch):
     server = fakeredis.FakeServer(server_type="redis", version=(7,))
     monkeypatch.setattr("judgekit.judges.redis.server.connect", lambda _: (fakeredis.FakeRedis(server=server), None))
+    return fakeredis.FakeRedis(server=server)
 
 
 @pytest.mark.usefixtures("fake_redis", "three")
@@ -322,6 +323,23 @@ def test_budgets_in_redis_are_shown_and_begin_again_when_they_are_reset(cli):
     assert cli("budgets", "--reset", "team", "--cache", SHARED).out == f"{SHARED}: reset team to zero\n"
     assert spending.by_budget() == {"named team": (0, 0, 0), "run 1 openai/a": (3, 4_500, 0.25)}
     spending.close()
+
+
+@pytest.mark.usefixtures("three")
+@pytest.mark.parametrize("words", [["stats"], ["export"], ["prune", "--judge", "*"], ["budgets"]], ids=str)
+def test_what_in_redis_is_not_ours_is_named_and_skipped(cli, fake_redis, words, caplog):
+    assert cli("export", "-o", "all.jsonl").code == cli("import", "all.jsonl", "--cache", SHARED).code == 0
+    fake_redis.rpush("jk1:t:bad", "x")
+    fake_redis.sadd("jk1:budgets", "named bad")
+    fake_redis.hset("jk1:b:named bad", "requests", "many")
+    shown = cli(*words, "--cache", SHARED)
+    assert shown.code == 0
+    named = (
+        "delete the key 'jk1:b:named bad'"
+        if words == ["budgets"]
+        else "skipped 1 key without an intact reply: jk1:t:bad"
+    )
+    assert named in caplog.text
 
 
 @pytest.mark.parametrize("words", [["stats"], ["export"], ["budgets"], ["prune", "--judge", "*"]], ids=str)

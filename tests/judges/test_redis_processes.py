@@ -442,6 +442,30 @@ def test_a_full_redis_is_an_error_and_keeps_what_it_has(starting_redis, question
     )
 
 
+def test_what_others_write_to_redis_is_dropped_and_asked_for_again(shared, question, monkeypatch):
+    monkeypatch.setenv("JUDGEKIT_CACHE_SECRET", "a secret of more than sixteen characters")
+    key = question().key
+    name, claim = (prefix + bytes.fromhex(key) for prefix in (b"jk1:r:", b"jk1:c:"))
+
+    async def test():
+        store = RedisReplyStore(RedisServer(shared.address))
+        with closing(redis.Redis.from_url(shared.url)) as others:
+            for spoil in (
+                lambda: others.set(name, "x"),
+                lambda: others.set(name, b"x" * 20_000_000),
+                lambda: others.rpush(name, "x"),
+            ):
+                others.delete(name)
+                spoil()
+                others.set(claim, "another")
+                assert await store.claim(Claim(key, "t")) is True
+                spoil()
+                assert await store.put(question(), Reply(text="ours")) == await store.get(key) == Reply(text="ours")
+        await store.aclose()
+
+    asyncio.run(test())
+
+
 @pytest.mark.parametrize("password", ["", "wrong-horse"])
 def test_a_wrong_password_is_an_error_that_does_not_show_it(starting_redis, monkeypatch, password):
     locked = starting_redis("--requirepass", "correct-horse")

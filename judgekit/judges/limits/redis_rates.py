@@ -25,21 +25,31 @@ _TAKE_SCRIPT = Script("""
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local since = tonumber(ARGV[1])
+for _, key in ipairs(KEYS) do
+    local kind = redis.call('TYPE', key)['ok']
+    if kind ~= 'hash' and kind ~= 'none' then redis.call('DEL', key) end
+end
 for _, failure in ipairs(since and redis.call('HMGET', KEYS[2], '', ARGV[2]) or {}) do
-    local at = failure and tonumber(string.match(failure, '^%d+'))
-    if at and at > since then return {-1, string.match(failure, ' (.*)$')} end
+    local at, kind = string.match(failure or '', '^(%d+) (%a+)$')
+    at = tonumber(at)
+    if at and at > since and at <= now and (kind == 'authentication' or kind == 'quota') then return {-1, kind} end
 end
 local state, names = redis.call('HMGET', KEYS[1], 'requests', 'tokens', 'paused'), {'requests', 'tokens'}
+for field = 1, 3 do
+    local at = tonumber(state[field] or 0)
+    local latest = now + (field < 3 and 86400000000 or 3600000000)
+    state[field] = at and at <= latest and at or 0
+end
 local burst, latest, found = tonumber(ARGV[3]), now, {now}
 for place = 6, #ARGV do
     local units, free, start = {ARGV[5], ARGV[place]}, {}, now
     for unit = 1, 2 do
         if units[unit] ~= '' then
-            free[unit] = math.max(tonumber(state[unit] or 0), now - burst)
+            free[unit] = math.max(state[unit], now - burst)
             start = math.max(start, free[unit])
         end
     end
-    if tonumber(state[3] or 0) > start then start = tonumber(state[3]) + ARGV[4] end
+    if state[3] > start then start = state[3] + ARGV[4] end
     if place > 6 and start > now + burst then break end
     for unit = 1, 2 do
         if free[unit] then
@@ -59,7 +69,8 @@ return found
 """)
 """The generic cell rate algorithm, once for requests and once for tokens: it assigns the next times at which both fit.
 
-The first time may be late; the others are within the length of a burst, so that no process takes much ahead of its use.
+Times beyond a day, or pauses beyond the hour for which they are kept, are not ours, and count as none. The first time may
+be late; the others are within the length of a burst, so that no process takes much ahead of its use.
 """
 _ADJUST_SCRIPT = Script("""
 for unit, name in ipairs({'requests', 'tokens'}) do
@@ -71,7 +82,8 @@ end
 _PAUSE_SCRIPT = Script("""
 local time = redis.call('TIME')
 local until_ = time[1] * 1000000 + time[2] + ARGV[1]
-if until_ > tonumber(redis.call('HGET', KEYS[1], 'paused') or 0) then
+local before = tonumber(redis.call('HGET', KEYS[1], 'paused') or 0)
+if not (before and before <= time[1] * 1000000 + 3600000000 and before >= until_) then
     redis.call('HSET', KEYS[1], 'paused', string.format('%.0f', until_))
     redis.call('EXPIRE', KEYS[1], 3600)
 end

@@ -1,5 +1,6 @@
 """The spending of budgets in Redis, which processes and machines share."""
 
+import logging
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,6 +12,8 @@ from judgekit.errors import StoreError
 from judgekit.judges.limits.budget import Amount, Budget
 from judgekit.judges.limits.spending import RESERVATION_LEASE_SECONDS, BudgetRefusal, Reserved
 from judgekit.judges.redis.server import Command, RedisServer, Script, Word
+
+_log = logging.getLogger("judgekit")
 
 _SPENT, _LEASES, _NAMES = b"jk1:b:", b"jk1:l:", b"jk1:budgets"
 """The prefixes of what budgets have spent and of the ends of their leases, and the names of all budgets."""
@@ -61,7 +64,13 @@ local time = redis.call('TIME')
 local until_ = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1])
 for place = 2, #ARGV do redis.call('ZADD', KEYS[1], 'XX', until_, ARGV[place]) end
 """)
+_SPENT_SCRIPT = Script("""
+local kind = redis.call('TYPE', KEYS[1])['ok']
+if kind == 'none' then return {} end
+return kind == 'hash' and redis.call('HMGET', KEYS[1], 'requests', 'tokens', 'nano') or {kind}
+""")
 _RESET_SCRIPT = Script("""
+redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'requests', 0, 'tokens', 0, 'nano', 0)
 redis.call('DEL', KEYS[2])
 """)
@@ -83,7 +92,7 @@ class RedisSpending:
 
     def amount(self, name: str) -> Amount:
         """Return the spending of a budget, including reservations."""
-        return self._amounts([name])[0]
+        return self._whole_amount(name, self._units_spent(name))
 
     def reserve(self, name: str, budget: Budget, amounts: Sequence[Amount]) -> Reserved:
         """Reserve the shares of a budget that requests may take, in order, up to the first that would exceed a limit.
@@ -103,16 +112,16 @@ class RedisSpending:
                 f"{self._server.address}: Redis has forgotten what was spent: it was emptied, or restarted without "
                 "persistence; set appendonly yes. judgekit resume continues, and the budget then begins at zero"
             )
-        number, *refused = map(int, cast("list[Word]", answer))
+        number, *spent = cast("tuple[int, *tuple[Word, ...]]", answer)
         if number:
             self._known.add(name)
             self._held[name] += reservations[:number]
-        if not refused:
+        if not spent:
             return Reserved(number, None)
-        others, *spent = refused
+        others = int(spent.pop(0))
         amount = amounts[number]
         shown = Amount(amount.requests, amount.tokens, _nano(amount.usd) / _NANO)
-        limit = budget.limit_exceeded_by(_amount(spent), shown) or str(budget)
+        limit = budget.limit_exceeded_by(self._whole_amount(name, spent), shown) or str(budget)
         return Reserved(number, BudgetRefusal(limit, may_fit_later=bool(others)))
 
     def settle(self, name: str, reserved: Amount, used: Amount) -> None:
@@ -153,12 +162,30 @@ class RedisSpending:
     def by_budget(self) -> dict[str, Amount]:
         """Return the spending of all budgets, by name."""
         (members,) = self._server.run(Command(("SMEMBERS", _NAMES)))
-        names = sorted(name.decode() for name in members)
-        return dict(zip(names, self._amounts(names), strict=True))
+        spent: dict[str, Amount] = {}
+        for member in sorted(members):
+            name = member.decode(errors="surrogateescape")
+            units = self._units_spent(name)
+            try:
+                spent[name] = self._whole_amount(name, units)
+            except StoreError as error:
+                _log.warning("%s", error)
+        return spent
 
-    def _amounts(self, names: list[str]) -> list[Amount]:
-        commands = [Command(("HMGET", _keys(name)[0], "requests", "tokens", "nano")) for name in names]
-        return [_amount([int(unit or 0) for unit in units]) for units in self._run(*commands)]
+    def _units_spent(self, name: str) -> list[Word]:
+        (units,) = self._run(_SPENT_SCRIPT((_keys(name)[0],)))
+        return units or [0, 0, 0]
+
+    def _whole_amount(self, name: str, units: list[Word]) -> Amount:
+        try:
+            name.encode()
+            return _amount([int(unit or 0) for unit in units])
+        except ValueError as error:
+            key = (_SPENT + name.encode(errors="surrogateescape")).decode(errors="backslashreplace")
+            raise StoreError(
+                f"{self._server.address}: skipped a budget whose spending is no number, or whose name no text; delete "
+                f"the key {key!r} in Redis, and the budget begins at zero"
+            ) from error
 
     def close(self) -> None:
         """Record what was settled, unless the server is away, and close the connection."""
@@ -168,7 +195,8 @@ class RedisSpending:
 
 
 def _keys(name: str) -> tuple[bytes, bytes]:
-    return _SPENT + name.encode(), _LEASES + name.encode()
+    member = name.encode(errors="surrogateescape")
+    return _SPENT + member, _LEASES + member
 
 
 def _lease() -> int:

@@ -13,6 +13,9 @@ from judgekit.judges.providers.secrets import is_secret_name
 
 REDIS_VARIABLE = "JUDGEKIT_REDIS_URL"
 """The usual name of the variable that holds an address with a password."""
+SIGNING_VARIABLE = "JUDGEKIT_CACHE_SECRET"
+"""The variable whose text signs replies, so that others who can write to the server cannot forge them."""
+_SHORTEST_SECRET = 16
 
 _SCHEMES = {"redis": "redis", "rediss": "rediss", "unix": "unix", "valkey": "redis", "valkeys": "rediss"}
 """The schemes of addresses, and what the client library calls them."""
@@ -54,6 +57,20 @@ class RedisAddress:
         """Whether the server is on this machine."""
         url = self.read()
         return url.startswith("unix:") or is_local_address(url)
+
+
+def cache_secret() -> bytes:
+    """Return the secret that signs replies; empty if none is set.
+
+    Raises:
+        ConfigError: It is short enough to be guessed.
+    """
+    secret = os.environ.get(SIGNING_VARIABLE, "").strip()
+    if 0 < len(secret) < _SHORTEST_SECRET:
+        raise ConfigError(
+            f"{SIGNING_VARIABLE}: needs at least {_SHORTEST_SECRET} characters, as openssl rand -hex 32 writes"
+        )
+    return secret.encode(errors="surrogateescape")
 
 
 def cache_place(value: object) -> object:

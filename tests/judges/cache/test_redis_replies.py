@@ -1,15 +1,25 @@
 """Replies in Redis: how they are stored, and what is done about damaged ones."""
 
 import asyncio
+import json
 import logging
+import zlib
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.errors import StoreError
-from judgekit.judges.cache.redis_replies import _DICTIONARY, RedisReplies, RedisReplyStore, _packed, _unpacked
+from judgekit.errors import ConfigError, StoreError
+from judgekit.judges.cache.redis_replies import (
+    _DICTIONARY,
+    _VERSION,
+    RedisReplies,
+    RedisReplyStore,
+    _checksum,
+    _packed,
+    _unpacked,
+)
 from judgekit.judges.cache.replies import Claim, RecordedReply
 from judgekit.judges.redis.server import RedisServer
 from judgekit.judges.request import Reply
@@ -118,3 +128,165 @@ def test_a_read_only_store_lists_requests_once(redis_server, server, question):
         assert await store.digests() == [question().digests]
 
     asyncio.run(test())
+
+
+# Redis that others can write to
+
+SIGNING_TEXT = "a secret of more than sixteen characters"
+
+
+def sealed(key, text):
+    """An entry with the right checksum, which anybody can compute."""
+    compressor = zlib.compressobj(wbits=-15, zdict=_DICTIONARY)
+    body = compressor.compress(text.encode()) + compressor.flush()
+    return _VERSION + _checksum(key, body) + body
+
+
+def fields(judge="j", prompt="p@1", digests=None, at=1_700_000_000, reply=None):
+    return json.dumps([judge, prompt, {} if digests is None else digests, at, reply or {"text": "forged"}])
+
+
+DEEP = "[" * 100_000
+MALFORMED = {
+    "a time of 1e30": fields(at=1e30),
+    "a time of -1e30": fields(at=-1e30),
+    "a time that is no number": fields(at="now"),
+    "a time that is NaN": fields(at=float("nan")),
+    "nesting": DEEP,
+    "nesting in a reply": fields(reply="R").replace('"R"', DEEP + "]" * 100_000),
+    "a lone surrogate": fields(reply={"text": "\ud800"}),
+    "a lone surrogate in a name": fields(judge="\ud800"),
+    "another type of name": fields(judge=1),
+    "another type of text": fields(reply={"text": ["x"]}),
+    "another type of reply": fields(reply="x"),
+    "other digests": fields(digests=[1]),
+    "too few fields": "[1]",
+    "no list": "{}",
+    "a long text": fields(reply={"text": "x" * 20_000_000}),
+    "a number of 5,000 digits": fields(at="T").replace('"T"', "9" * 5_000),
+}
+
+
+def spoiled(redis_server, name):
+    """What others than judgekit may have put under a name."""
+    yield lambda: redis_server.client.set(name, b"x" * 20_000_000)
+    yield lambda: redis_server.client.rpush(name, "x")
+    yield lambda: redis_server.client.hset(name, "requests", "x")
+    yield lambda: redis_server.client.set(name, b"")
+
+
+@pytest.mark.parametrize("text", MALFORMED.values(), ids=MALFORMED)
+def test_a_malformed_entry_is_dropped_and_asked_for_again(redis_server, server, question, text, caplog):
+    async def test():
+        store, key = RedisReplyStore(server), question().key
+        redis_server.client.set(b"jk1:r:" + bytes.fromhex(key), sealed(key, text))
+        assert await store.claim(Claim(key, "t")) is True
+        assert await store.put(question(), REPLY) == REPLY
+        assert await store.get(key) == REPLY
+
+    asyncio.run(test())
+    assert caplog.messages == ["redis://fake.test: ignoring a damaged reply"]
+
+
+def test_an_entry_of_another_kind_is_dropped_and_asked_for_again(redis_server, server, question, caplog):
+    async def test():
+        store, key = RedisReplyStore(server), question().key
+        name = b"jk1:r:" + bytes.fromhex(key)
+        for spoil in spoiled(redis_server, name):
+            for work, outcome in (
+                (lambda: store.get(key), None),
+                (lambda: store.claim(Claim(key, "t")), True),
+                (lambda: store.put(question(), REPLY), REPLY),
+            ):
+                redis_server.client.delete(name)
+                spoil()
+                assert await work() == outcome
+
+    asyncio.run(test())
+    assert caplog.messages == ["redis://fake.test: ignoring a damaged reply"] * 12
+
+
+def test_nobody_waits_for_a_claim_that_never_ends_or_is_none(redis_server, server, question):
+    async def test():
+        store, key = RedisReplyStore(server), question().key
+        claim = b"jk1:c:" + bytes.fromhex(key)
+        redis_server.client.set(claim, "another", px=9_000)
+        assert await store.claim(Claim(key, "t")) is False
+        for spoil in spoiled(redis_server, claim):
+            redis_server.client.delete(claim)
+            spoil()
+            assert await store.claim(Claim(key, "t")) is True
+        redis_server.client.set(claim, "another", px=10**12)
+        assert await store.claim(Claim(key, "t")) is True
+        store.renew([Claim(key, "t")])
+        assert 0 < redis_server.client.pttl(claim) <= 10_000
+
+    asyncio.run(test())
+
+
+def test_what_lists_replies_names_what_it_skips(redis_server, server, question, caplog):
+    replies, kept = RedisReplies(server), line(question)
+    replies.add([kept], replace=False)
+    for number, text in enumerate(MALFORMED.values()):
+        redis_server.client.set(f"jk1:t:bad{number}", sealed(f"bad{number}", text))
+    redis_server.client.rpush("jk1:t:list", "x")
+    redis_server.client.set(b"jk1:t:\xff", "x")
+    assert [*replies.recorded()] == [kept]
+    assert replies.prune("*", "*", None, dry_run=True) == 1
+    assert [message.partition(": jk1:")[0] for message in caplog.messages] == [
+        f"redis://fake.test: skipped {len(MALFORMED) + 2} keys without an intact reply"
+    ] * 2
+    assert "jk1:t:" in caplog.messages[0]
+
+
+def test_a_reply_that_is_longer_than_a_judge_takes_is_dropped(server, question):
+    async def test():
+        await RedisReplyStore(server).put(question(), Reply(text="x" * 300_000))
+        assert await RedisReplyStore(server).get(question().key) is not None
+        assert await RedisReplyStore(server, max_reply_bytes=100_000).get(question().key) is None
+
+    asyncio.run(test())
+
+
+def test_with_a_secret_only_signed_replies_count(redis_server, server, question, monkeypatch, caplog):
+    async def test():
+        key, name = question().key, b"jk1:r:" + bytes.fromhex(question().key)
+        monkeypatch.setenv("JUDGEKIT_CACHE_SECRET", SIGNING_TEXT)
+        store = RedisReplyStore(server)
+        redis_server.client.set(name, _packed(line(question), Reply(text="forged")))
+        assert await store.claim(Claim(key, "t")) is True
+        assert await store.put(question(), REPLY) == await store.get(key) == REPLY
+        signed = redis_server.client.get(name)
+        assert next(iter(RedisReplies(server).recorded())).reply == REPLY
+        other = question(repeat=1)
+        redis_server.client.set(b"jk1:r:" + bytes.fromhex(other.key), signed)
+        assert await store.get(other.key) is None
+        monkeypatch.setenv("JUDGEKIT_CACHE_SECRET", SIGNING_TEXT[1:])
+        assert await RedisReplyStore(server, read_only=True).get(key) is None
+        assert redis_server.client.get(name) == signed
+        monkeypatch.delenv("JUDGEKIT_CACHE_SECRET")
+        with pytest.raises(StoreError, match="holds signed replies; set JUDGEKIT_CACHE_SECRET to the secret of those"):
+            await RedisReplyStore(server).get(key)
+        assert redis_server.client.get(name) == signed
+
+    asyncio.run(test())
+    assert caplog.messages == ["redis://fake.test: ignoring a damaged reply"] * 3
+
+
+def test_a_signature_holds_for_one_reply_under_one_key(server, question):
+    kept, secret = line(question), SIGNING_TEXT.encode()
+    value = _packed(kept, REPLY, secret)
+    assert _unpacked(kept.key, value, server, secret) == kept
+    assert SIGNING_TEXT.encode() not in value
+    content = value[9:]
+    for at in range(0, len(content), 7):
+        changed = content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+        assert _unpacked(kept.key, value[:1] + _checksum(kept.key, changed) + changed, server, secret) is None
+
+
+def test_a_secret_that_can_be_guessed_is_an_error(server, monkeypatch):
+    monkeypatch.setenv("JUDGEKIT_CACHE_SECRET", "short")
+    with pytest.raises(
+        ConfigError, match="JUDGEKIT_CACHE_SECRET: needs at least 16 characters, as openssl rand -hex 32"
+    ):
+        RedisReplyStore(server)

@@ -305,3 +305,40 @@ def test_a_limit_that_cannot_be_looked_up_is_an_error_and_nothing_is_sent(machin
         assert inner.requests == []
 
     asyncio.run(test())
+
+
+@pytest.mark.parametrize("spoil", ["1e30", "-1e30", "nan", "inf", "x", "", "1e17", "a list"])
+def test_times_that_are_not_ours_make_nobody_wait_and_fail_nobody(machine, redis_server, spoil):
+    async def test():
+        one = machine(60, 600)
+        assert await one.take(1) == 0
+        for name, fields in (
+            (one.rates._account, ("requests", "tokens", "paused")),
+            (one.rates._failed, ("", "judge")),
+        ):
+            if spoil == "a list":
+                redis_server.client.delete(name)
+                redis_server.client.rpush(name, "x")
+            else:
+                ending = " quota" if name == one.rates._failed else ""
+                redis_server.client.hset(name, mapping=dict.fromkeys(fields, f"{spoil}{ending}"))
+        assert await one.take(1) == 0
+        redis_server.client.hset(one.rates._account, "paused", spoil)
+        one.rates.pause(30)
+        await one.sent()
+        assert 25 < await one.take(1) < 35
+
+    asyncio.run(test())
+
+
+def test_a_rejection_of_another_kind_fails_nobody(machine, redis_server):
+    async def test():
+        one = machine(60)
+        with outage_memory():
+            await one.take()
+            later = int(one.starts[-1] * 1e6) + 1
+            redis_server.client.hset(one.rates._failed, "judge", f"{later} \xff")
+            await asyncio.sleep(0.01)
+            await one.take()
+
+    asyncio.run(test())

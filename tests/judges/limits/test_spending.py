@@ -238,3 +238,30 @@ def test_a_file_that_cannot_be_used_is_an_error_and_left_alone(tmp_path, spoil, 
     with pytest.raises(StoreError, match=found):
         SQLiteSpending(path)
     assert before is None or path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda client: client.hset("jk1:b:b", "tokens", "1e30"),
+        lambda client: client.hset("jk1:b:b", "requests", "x"),
+        lambda client: client.delete("jk1:b:b") and client.rpush("jk1:b:b", "x"),
+        lambda client: client.sadd("jk1:budgets", b"\xff"),
+    ],
+)
+def test_a_budget_in_redis_that_is_damaged_is_skipped_and_named_and_stops_what_uses_it(redis_server, caplog, spoil):
+    spending = RedisSpending(RedisServer(redis_server.address))
+    reserved(spending, "a", Budget(), TEN_CENTS)
+    reserved(spending, "b", Budget(), TEN_CENTS)
+    spoil(redis_server.client)
+    shown = spending.by_budget()
+    assert shown["a"] == TEN_CENTS
+    assert (shown.keys() == {"a", "b"}) == ("\\xff" in caplog.text)
+    assert "skipped a budget whose spending is no number, or whose name no text; delete the key 'jk1:b:" in caplog.text
+    if "b" not in shown:
+        with pytest.raises(StoreError):
+            reserved(spending, "b", Budget(tokens=150), TEN_CENTS)
+        with pytest.raises(StoreError):
+            spending.amount("b")
+        spending.reset("b")
+        assert spending.amount("b") == (0, 0, 0)
