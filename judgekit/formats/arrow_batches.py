@@ -45,11 +45,11 @@ def record_batches(stream: IO[bytes]) -> tuple[Any, Iterator[Any]]:
     stream.seek(0)
     file = parquet.ParquetFile(stream)
     schema, metadata = file.schema_arrow, file.metadata
-    columns = list(map(file.schema.column, range(len(file.schema))))
+    columns: list[Any] = [file.schema.column(number) for number in range(len(file.schema))]
     # Kept as dictionaries, texts that are stored once and meant often take no memory until their size is known.
     texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
     file = parquet.ParquetFile(stream, metadata=metadata, read_dictionary=texts)
-    row_bytes = max(map(_row_bytes, map(metadata.row_group, range(metadata.num_row_groups))), default=0)
+    row_bytes = max((_row_bytes(metadata.row_group(number)) for number in range(metadata.num_row_groups)), default=0)
     _check(row_bytes)
     batches = file.iter_batches(batch_size=max(1, min(_ROWS, _USUAL_BYTES // max(1, row_bytes))))
     return schema, (_checked(batch).cast(schema) for batch in batches)
@@ -58,7 +58,8 @@ def record_batches(stream: IO[bytes]) -> tuple[Any, Iterator[Any]]:
 def _row_bytes(group: Any) -> int:
     """Return the mean size of the rows in a row group of Parquet; if one row may be nearly all of it, that of all."""
     total = 0
-    for chunk in map(group.column, range(group.num_columns)):
+    for number in range(group.num_columns):
+        chunk = group.column(number)
         size = max(chunk.total_uncompressed_size, chunk.num_values * _REFERENCE_BYTES)
         if size > max(MAX_BYTES, _MOST_COMPRESSED * chunk.total_compressed_size):
             return int(size)

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -158,7 +158,8 @@ def _refuse_aliases_and_repeats(head: str) -> None:
     """
     import yaml  # noqa: PLC0415 - slow to import, and only judges need it
 
-    for event in yaml.parse(head, yaml.SafeLoader):
+    events = yaml.parse(head, yaml.SafeLoader)  # pyright: ignore[reportUnknownMemberType] - its stubs leave events open
+    for event in cast("Iterable[yaml.Event]", events):
         if isinstance(event, yaml.AliasEvent):
             raise ValueError(f"expected no aliases, found *{event.anchor}: repeat what it stands for")
     pending: list[yaml.Node | None] = [yaml.SafeLoader(head).get_single_node()]
