@@ -14,7 +14,8 @@ JudgekitError
     ├── QuotaError            the account's quota is spent, or the wait is over a minute
     ├── RejectedError         the provider refuses the request as it is
     │   ├── ContextError      the request exceeds the model's context window
-    │   └── FormatError       the model does not support the requested reply format
+    │   ├── FormatError       the model does not support the requested reply format
+    │   └── JudgeRejectedError  three requests were rejected alike: this run sends the judge no more of them
     ├── UnreachableError      the request never reached the server; a retry may help
     │   └── JudgeDownError    the server was unreachable several times in a row: this run sends it no more requests
     ├── OverloadError         the provider cannot answer now; a retry may help
@@ -150,7 +151,16 @@ class QuotaError(JudgeError):
 
 
 class RejectedError(JudgeError):
-    """The provider refuses the request as it is; a retry cannot help."""
+    """The provider refuses the request as it is; a retry cannot help.
+
+    Args:
+        problem: What happened.
+        output_limit_name: The parameter that the server expects in place of judgekit's output limit, if it refused that.
+    """
+
+    def __init__(self, problem: str, *, output_limit_name: str | None = None) -> None:
+        super().__init__(problem)
+        self.output_limit_name = output_limit_name
 
 
 @final
@@ -161,6 +171,11 @@ class ContextError(RejectedError):
 @final
 class FormatError(RejectedError):
     """The model does not support the requested reply format, such as a JSON Schema."""
+
+
+@final
+class JudgeRejectedError(RejectedError):
+    """The provider rejected three requests alike and answered none, so this run sends the judge no more requests."""
 
 
 class UnreachableError(JudgeError):
@@ -241,7 +256,7 @@ class PlannedError(JudgeError):
     """The request would be sent if this were not a dry run."""
 
 
-STOPS_JUDGE = (BudgetError, QuotaError, JudgeDownError)
+STOPS_JUDGE = (BudgetError, QuotaError, JudgeDownError, JudgeRejectedError)
 """Errors that the next question to the same judge would raise as well. They stop the scorers of that judge."""
 STOPS_RUN = (AuthenticationError, ModelError, ConfigError, StoreError)
 """Errors that the next question to any judge would raise as well. They stop the run."""

@@ -135,6 +135,7 @@ def _question(judge: Judge, *, asks_logprobs: bool) -> Request:
         schema=strict_schema(_Sum),
         prompt="doctor",
         accept=_sum,
+        max_output_tokens=judge.own_output_limit,
         key_parts=judge.key_parts,
     )
 

@@ -57,6 +57,7 @@ class Request:
         repairs: The request with an unusable reply that this one asks to correct, if any. Not part of the key.
         max_output_tokens: The limit on the reply's tokens that judgekit sends if ``params`` set none and a budget needs
             one. Not part of the key, since truncated replies are never stored.
+        output_limit_name: The server's name for that limit, if it refused the usual one. Not part of the key.
         key_parts: Other values that the reply depends on, by name; see `JudgeSettings.key_parts`.
         is_follow_up: Whether the request follows a paid but unusable reply. Not part of the key.
     """
@@ -77,6 +78,7 @@ class Request:
     output_mode: OutputMode = "json_schema"
     repairs: "Request | None" = None
     max_output_tokens: int | None = None
+    output_limit_name: str | None = None
     key_parts: JsonObject = field(default_factory=dict[str, JsonValue])
     is_follow_up: bool = False
 
@@ -151,11 +153,11 @@ class Request:
         return f"params.{max(limits, key=lambda name: limits[name])}" if limits else None
 
     def params_with_limit(self, name: str) -> JsonObject:
-        """Return the parameters with judgekit's own output limit, if any, under the server's ``name`` for it."""
+        """Return the parameters with judgekit's own output limit, if any, under its usual ``name`` or the server's."""
         if self.max_output_tokens is None:
             return self.params
         others = {other: value for other, value in self.params.items() if other not in OUTPUT_LIMITS}
-        return {**others, name: self.max_output_tokens}
+        return {**others, self.output_limit_name or name: self.max_output_tokens}
 
     @cached_property
     def input_tokens(self) -> int:
@@ -241,6 +243,14 @@ class TokenLogprob(FrozenModel):
 
 def _name(name: str | None) -> str | None:
     return name[:_NAME_KEPT] or None if name else None
+
+
+def possible_usage(usage: Usage | None, text: str) -> Usage | None:
+    """Return usage without zeros that cannot be true, since any prompt has tokens, and so has any text of a reply."""
+    if usage is None or (usage.input_tokens != 0 and (usage.output_tokens != 0 or not text)):
+        return usage
+    output = usage.output_tokens or (None if text or not usage.input_tokens else 0)
+    return usage.model_copy(update={"input_tokens": usage.input_tokens or None, "output_tokens": output})
 
 
 ReportedName: TypeAlias = Annotated[str | None, AfterValidator(_name)]

@@ -9,6 +9,7 @@ from judgekit.errors import (
     BudgetError,
     JudgeDownError,
     JudgeError,
+    JudgeRejectedError,
     LostError,
     OverloadError,
     QuotaError,
@@ -49,7 +50,7 @@ class Retry:
     When a request cannot connect, it alone tries to reconnect, while the others wait for the outcome. If the server
     answers no request in that time, not even on an open connection, it is down: the waiting requests and all later ones
     of this run fail (see `judgekit.score.outage_memory`). So do all later requests of this run to a judge whose quota
-    is spent; other models of the account may have quotas of their own.
+    is spent, or that rejects every request; other models of the account may have quotas of their own.
     """
 
     inner: Layer
@@ -137,7 +138,7 @@ class Retry:
             raise
         except JudgeError as error:
             self.circuit.answers += 1
-            if isinstance(error, QuotaError):
+            if isinstance(error, QuotaError | JudgeRejectedError):
                 known_outages()[self.circuit, request.judge] = copy(error)
             raise
         self.circuit.answers += 1

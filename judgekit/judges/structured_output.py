@@ -1,79 +1,133 @@
 """The layer next to the provider, which constrains the form of replies as strictly as the model supports."""
 
 import asyncio
-from contextlib import suppress
+import re
+from collections import Counter
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from time import perf_counter
 from typing import get_args
 
-from judgekit.errors import STOPS, FilterError, FormatError, JudgeError, RefusalError, TruncatedError, count_text
-from judgekit.judges.request import ChatMessage, Layer, OutputMode, Reply, Request
+from judgekit.errors import (
+    STOPS,
+    ContextError,
+    FilterError,
+    FormatError,
+    JudgeError,
+    JudgeRejectedError,
+    OverloadError,
+    RefusalError,
+    RejectedError,
+    TruncatedError,
+    UnreachableError,
+    count_text,
+)
+from judgekit.judges.providers.deferred import DeferredClient
+from judgekit.judges.request import ChatMessage, Layer, OutputMode, Reply, Request, possible_usage
 from judgekit.score import JudgeCall, record_calls
 from judgekit.traces.message import Usage
 from judgekit.traces.rendering import compact_json
 
 _NEXT_MODE: dict[OutputMode, OutputMode] = dict(pairwise(get_args(OutputMode)))
+_MOST_REJECTIONS = 3
+_IDENTIFIER = re.compile(r"(?=\S*\d)[\w:.+-]{12,}")
+"""Numbers of requests and times, by which rejections alike may differ."""
 _FIRST_REQUEST_SECONDS = 1.0
-"""Seconds that other requests wait for the first. Providers reject an unsupported form of reply at once."""
+"""Seconds that other requests wait for the first one. Providers reject an unsupported form of reply at once."""
 
 
 @dataclass
 class SchemaSupport:
-    """The constraint that a model supports, as found by one request for all others of its judge."""
+    """The constraint and the output limit that a model supports, as found by one request for all others of its judge."""
 
     output_mode: OutputMode = "json_schema"
     is_confirmed: bool = False
+    output_limit_name: str | None = None
 
 
 @dataclass
 class StructuredOutput:
     """A layer that requests JSON by schema, else any JSON, else by instructions alone, and records every request.
 
-    The other requests wait up to a second for the first, so that not all of them try an unsupported step or a rejected
-    key.
+    Until the model replies, requests are sent one by one, each up to a second after the one before, so that not all of
+    them try an unsupported step, a rejected key or a rejected parameter. After three rejections alike, the judge stops.
     """
 
     inner: Layer
     schema_support: SchemaSupport
-    _first: asyncio.Event | None = field(default=None, init=False, repr=False)
-    _failure: Exception | None = field(default=None, init=False, repr=False)
+    _trial: asyncio.Future[Exception | None] | None = field(default=None, init=False, repr=False)
+    _is_open: bool = field(default=False, init=False)
+    _rejections: Counter[str] = field(default_factory=Counter[str], init=False, repr=False)
 
     async def complete(self, request: Request, /) -> Reply:
         """Return the reply of the provider, if it answers the request."""
-        if self.schema_support.is_confirmed:
-            return await self._complete_with_fallback(request)
-        if self._first is None:
-            self._first = asyncio.Event()
-            try:
-                return await self._complete_with_fallback(request)
-            except STOPS as error:
-                self._failure = error
-                raise
-            finally:
-                self._first.set()
-        if not self._first.is_set():
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_FIRST_REQUEST_SECONDS):
-                    await self._first.wait()
-            if self._failure is not None:
-                raise copy(self._failure)
+        if isinstance(self.inner, DeferredClient):
+            await self.inner.open()  # which takes about as long as others wait for a trial
+        while not (self._is_open or self.schema_support.is_confirmed):
+            if (trial := self._trial) is None:
+                return await self._try(request)
+            await asyncio.wait((trial,), timeout=_FIRST_REQUEST_SECONDS)
+            if not trial.done():
+                break
+            if (failure := trial.result()) is not None:
+                raise copy(failure)
         return await self._complete_with_fallback(request)
 
+    async def _try(self, request: Request) -> Reply:
+        trial = self._trial = asyncio.get_running_loop().create_future()
+        failure = None
+        try:
+            return await self._complete_with_fallback(request)
+        except STOPS as error:
+            failure = error
+            raise
+        finally:
+            self._trial = None
+            trial.set_result(failure)
+
     async def _complete_with_fallback(self, request: Request) -> Reply:
+        support = self.schema_support
         while True:
-            step = self.schema_support.output_mode
+            step, limit_name = support.output_mode, support.output_limit_name
             try:
-                reply = await self._ask(request if step == "json_schema" else _with_output_mode(request, step))
-            except FormatError:
+                sent = request if limit_name is None else replace(request, output_limit_name=limit_name)
+                reply = await self._ask(sent if step == "json_schema" else _with_output_mode(sent, step))
+            except FormatError as error:
                 if step not in _NEXT_MODE:
-                    raise
-                if self.schema_support.output_mode == step:  # no other request has stepped down meanwhile
-                    self.schema_support.output_mode = _NEXT_MODE[step]
+                    raise self._rejection(request, error) from error
+                if support.output_mode == step:  # no other request has stepped down meanwhile
+                    support.output_mode = _NEXT_MODE[step]
+            except ContextError:
+                self._is_open = True
+                raise
+            except RejectedError as error:
+                other = error.output_limit_name
+                if request.max_output_tokens is None or other is None or other == limit_name:
+                    raise self._rejection(request, error) from error
+                support.output_limit_name = other
+            except (OverloadError, UnreachableError, *STOPS):
+                raise
+            except BaseException:
+                self._is_open = True
+                raise
             else:
-                self.schema_support.is_confirmed = True
+                support.is_confirmed = True
                 return reply
+
+    def _rejection(self, request: Request, error: RejectedError) -> RejectedError:
+        """Return the error of a rejected request, which stops the judge if no reply and two rejections alike came before."""
+        if self._is_open or self.schema_support.is_confirmed or request.images:  # then it may be about the sample
+            return error
+        alike = _IDENTIFIER.sub("", str(error))
+        self._rejections[alike] += 1
+        if self._rejections[alike] < _MOST_REJECTIONS:
+            return error
+        self._rejections.clear()
+        return JudgeRejectedError(
+            f"{error} {_MOST_REJECTIONS} requests were rejected alike, and none was answered. The judge stops: check its "
+            "model, params and base_url"
+        )
 
     async def _ask(self, request: Request) -> Reply:
         started = perf_counter()
@@ -81,6 +135,8 @@ class StructuredOutput:
         problem: str | None = None
         try:
             reply = await self.inner.complete(request)
+            if (usage := possible_usage(reply.usage, reply.text)) != reply.usage:
+                reply = reply.model_copy(update={"usage": usage, "cost_usd": reply.cost_usd or None})
             if reply.finish_reason != "stop":
                 raise _no_answer(reply, request)
             request.answer(reply)

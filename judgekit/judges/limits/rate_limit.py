@@ -11,7 +11,15 @@ from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakSet
 
-from judgekit.errors import AuthenticationError, OverloadError, QuotaError, RateLimitError, UnreachableError
+from judgekit.errors import (
+    AuthenticationError,
+    JudgeRejectedError,
+    ModelError,
+    OverloadError,
+    QuotaError,
+    RateLimitError,
+    UnreachableError,
+)
 from judgekit.judges.limits.budget_client import estimated_tokens
 from judgekit.judges.limits.concurrency import ConcurrencyLimit
 from judgekit.judges.providers.completion import MAX_RETRY_AFTER_SECONDS
@@ -244,8 +252,8 @@ def requests_in_flight() -> int:
 class RateLimit:
     """A layer that sends a request when the limits of its account allow it.
 
-    If a key is rejected, or the server cannot be reached, all waiting requests fail; if a quota is spent, those for the
-    same model fail, since other models may have quotas of their own.
+    If a key is rejected, or the server cannot be reached, all waiting requests fail; if a quota is spent, or a model is
+    not found or rejects all requests, those for the same model fail.
     """
 
     inner: Layer
@@ -279,7 +287,7 @@ class RateLimit:
                 queue.pause(error.retry_after)
         elif isinstance(error, AuthenticationError):
             queue.fail_waiting(error)
-        elif isinstance(error, QuotaError):
+        elif isinstance(error, QuotaError | ModelError | JudgeRejectedError):
             queue.fail_waiting(error, request.judge)
         elif isinstance(error, UnreachableError):
             queue.adjust(-1, -expected)

@@ -19,7 +19,7 @@ from judgekit import errors
 from judgekit.judges.providers.price import Price
 from judgekit.judges.providers.price_list import ListPrice
 from judgekit.judges.providers.secrets import SecretMask
-from judgekit.judges.request import Reply, TokenLogprob
+from judgekit.judges.request import OUTPUT_LIMITS, Reply, TokenLogprob, possible_usage
 from judgekit.traces.message import Usage
 from judgekit.traces.rendering import cut_middle
 
@@ -46,6 +46,15 @@ _NO_MODEL = re.compile(
     r"|llm provider not provided|unmapped llm provider",
     re.IGNORECASE,
 )
+_LIMIT = re.compile(r"\bmax_(?:completion_)?tokens\b")
+_OTHER_LIMIT = re.compile(
+    rf"\b(?:use|try|mean|replaced by|renamed to|in favou?r of)\W{{1,3}}({_LIMIT.pattern})", re.IGNORECASE
+)
+_UNKNOWN_PARAMETER = re.compile(
+    r"unsupported|not (?:supported|permitted|allowed|recogni[sz]ed)|un(?:recogni[sz]ed|known|expected)|extra[ _](?:inputs?|forbidden|fields?)",
+    re.IGNORECASE,
+)
+_LIMIT_TOO_HIGH = re.compile(r"too (?:large|high|big)|at most|maximum|exceed|less than", re.IGNORECASE)
 _STATUS = re.compile("[45][0-9]{2}")
 _SHOWN = 500
 
@@ -135,10 +144,13 @@ def parse_completion(body: bytes, masked: SecretMask, where: str, price: Price |
     content = choice.message.content
     if isinstance(content, list):
         content = "".join(part.text or "" for part in content if part.type == "text")
-    usage = None if completion.usage is None else _usage(completion.usage)
+    counted = None if completion.usage is None else _usage(completion.usage)
+    usage = possible_usage(counted, content or "")
     cost = None if price is None else price.of(usage)
     price_list = price.source if isinstance(price, ListPrice) and cost is not None else None
     reported = None if completion.usage is None else completion.usage.cost
+    if usage != counted:  # then a cost of 0 is no cost either
+        reported = reported or None
     if reported is not None and (cost is None or price_list):
         cost, price_list = reported, None
     reply = Reply(
@@ -242,7 +254,17 @@ def http_status_error(
         return errors.ContextError(problem)
     if _FILTERED.search(" ".join((*codes, message))):
         return errors.FilterError(problem)
-    return errors.RejectedError(problem)
+    return errors.RejectedError(problem, output_limit_name=_other_limit_name(message))
+
+
+def _other_limit_name(message: str) -> str | None:
+    """Return the output limit that a server expects, if it does not know the one that it was sent."""
+    if (suggested := _OTHER_LIMIT.search(message)) is not None:
+        return str(suggested[1])
+    named = list(dict.fromkeys(_LIMIT.findall(message)))
+    if not named or _LIMIT_TOO_HIGH.search(message) or not _UNKNOWN_PARAMETER.search(message):
+        return None
+    return next(name for name in (*named[1:], *OUTPUT_LIMITS) if name != named[0])
 
 
 def _fields(text: str) -> Mapping[str, object]:

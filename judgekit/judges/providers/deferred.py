@@ -19,12 +19,16 @@ class DeferredClient:
     _connecting: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
     _client: Client | None = field(default=None, init=False, repr=False)
 
-    async def complete(self, request: Request, /) -> Reply:
-        """Return the client's reply to a request; the first ones wait until there is a client."""
+    async def open(self) -> Client:
+        """Return the client; the first requests wait until there is one."""
         async with self._connecting:
             if self._client is None:
                 self._client = await run_in_thread(self.connect)
-        return await self._client.complete(request)
+            return self._client
+
+    async def complete(self, request: Request, /) -> Reply:
+        """Return the client's reply to a request."""
+        return await (await self.open()).complete(request)
 
     async def aclose(self) -> None:
         """Close the client, if there is one."""

@@ -99,7 +99,9 @@ def test_a_completion_is_read_for_its_words_and_its_ending(body, reply):
         pytest.param(
             {"completion_tokens": 2, "completion_tokens_details": {}}, Usage(output_tokens=2), id="empty details"
         ),
-        pytest.param({"prompt_tokens": 0, "completion_tokens": 0}, Usage(input_tokens=0, output_tokens=0), id="zeros"),
+        pytest.param({"prompt_tokens": 0, "completion_tokens": 0}, Usage(), id="zeros"),
+        pytest.param({"prompt_tokens": 0, "completion_tokens": 5}, Usage(output_tokens=5), id="a prompt of zero"),
+        pytest.param({"prompt_tokens": 7, "completion_tokens": 0}, Usage(input_tokens=7), id="a text of zero"),
         pytest.param({"prompt_tokens": -1, "completion_tokens": 2.5}, Usage(), id="numbers that count nothing"),
         pytest.param(
             {
@@ -131,7 +133,7 @@ def test_usage_that_is_not_said_is_none_and_never_zero(found, usage):
     assert read(completion(), Price(1, 1)).cost_usd is None
 
 
-TOKENS = {"prompt_tokens": 1000, "completion_tokens": 0}
+TOKENS = {"prompt_tokens": 1000, "completion_tokens": 7}
 
 
 @pytest.mark.parametrize(
@@ -142,6 +144,8 @@ TOKENS = {"prompt_tokens": 1000, "completion_tokens": 0}
         pytest.param(TOKENS | {"cost": 0.25}, Price(2, 0), 0.002, id="as the user says"),
         pytest.param({"cost": 0.25}, Price(2, 0), 0.25, id="as the provider says, where no tokens are counted"),
         pytest.param(TOKENS, None, None, id="nobody says"),
+        pytest.param({"prompt_tokens": 0, "completion_tokens": 0, "cost": 0}, None, None, id="all zero"),
+        pytest.param({"prompt_tokens": 0, "completion_tokens": 0, "cost": 0.1}, None, 0.1, id="a cost without tokens"),
         *(
             pytest.param(TOKENS | {"cost": cost}, None, None, id=f"{cost!r}")
             for cost in (-1, math.nan, math.inf, "", [])
