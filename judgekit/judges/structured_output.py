@@ -95,7 +95,8 @@ class StructuredOutput:
                 reply = await self._ask(sent if step == "json_schema" else _with_output_mode(sent, step))
             except FormatError as error:
                 if step not in _NEXT_MODE:
-                    raise self._rejection(request, error) from error
+                    self._count_rejection(request, error)
+                    raise
                 if support.output_mode == step:  # no other request has stepped down meanwhile
                     support.output_mode = _NEXT_MODE[step]
             except ContextError:
@@ -103,8 +104,9 @@ class StructuredOutput:
                 raise
             except RejectedError as error:
                 other = error.output_limit_name
-                if request.max_output_tokens is None or other is None or other == limit_name:
-                    raise self._rejection(request, error) from error
+                if request.max_output_tokens is None or other is None or limit_name is not None:
+                    self._count_rejection(request, error)
+                    raise
                 support.output_limit_name = other
             except (OverloadError, UnreachableError, *STOPS):
                 raise
@@ -115,19 +117,22 @@ class StructuredOutput:
                 support.is_confirmed = True
                 return reply
 
-    def _rejection(self, request: Request, error: RejectedError) -> RejectedError:
-        """Return the error of a rejected request, which stops the judge if no reply and two rejections alike came before."""
+    def _count_rejection(self, request: Request, error: RejectedError) -> None:
+        """Stop the judge if it never replied, and rejected three requests alike.
+
+        Raises:
+            JudgeRejectedError: It did.
+        """
         if self._is_open or self.schema_support.is_confirmed or request.images:  # then it may be about the sample
-            return error
+            return
         alike = _IDENTIFIER.sub("", str(error))
         self._rejections[alike] += 1
-        if self._rejections[alike] < _MOST_REJECTIONS:
-            return error
-        self._rejections.clear()
-        return JudgeRejectedError(
-            f"{error} {_MOST_REJECTIONS} requests were rejected alike, and none was answered. The judge stops: check its "
-            "model, params and base_url"
-        )
+        if self._rejections[alike] == _MOST_REJECTIONS:
+            self._rejections.clear()
+            raise JudgeRejectedError(
+                f"{error} {_MOST_REJECTIONS} requests were rejected alike, and none was answered. The judge stops: check "
+                "its model, params and base_url"
+            ) from error
 
     async def _ask(self, request: Request) -> Reply:
         started = perf_counter()

@@ -15,6 +15,8 @@ from judgekit.errors import (
     BudgetError,
     ConfigError,
     JudgeDownError,
+    JudgeError,
+    JudgeRejectedError,
     PlannedError,
     QuotaError,
     check_choice,
@@ -42,7 +44,12 @@ VotingRule: TypeAlias = Literal["majority", "unanimous", "mean", "median"]
 _COUNTING = ("majority", "unanimous")
 _OTHER = -1.0
 """A vote that no member has given so far."""
-_WHY = {JudgeDownError: "its judge is down", BudgetError: "its budget is spent", QuotaError: "its quota is spent"}
+_WHY: dict[type[JudgeError], str] = {
+    JudgeDownError: "its judge is down",
+    JudgeRejectedError: "its judge rejects all requests",
+    BudgetError: "its budget is spent",
+    QuotaError: "its quota is spent",
+}
 _STOPPED = {kind.__name__: kind for kind in STOPS_JUDGE}
 
 

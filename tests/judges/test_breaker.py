@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.errors import BudgetError, JudgeDownError, LostError, OverloadError, RefusalError, UnreachableError
+from judgekit.errors import (
+    AuthenticationError,
+    BudgetError,
+    JudgeDownError,
+    LostError,
+    ModelError,
+    OverloadError,
+    RefusalError,
+    UnreachableError,
+)
 from judgekit.jobs.api import arun, run
 from judgekit.judges.judge import Judge
 from judgekit.judges.limits.budget import Budget
@@ -339,3 +348,31 @@ def test_a_budget_of_requests_is_not_spent_on_connections_that_fail(dead, sample
     for _ in range(3):
         with pytest.raises(JudgeDownError):
             GOAL(judge).score(sample)
+
+
+def test_a_judge_that_rejects_three_requests_alike_is_sent_no_more_and_the_run_says_why(server, sample, monkeypatch):
+    monkeypatch.setattr("judgekit.judges.structured_output._FIRST_REQUEST_SECONDS", 30)
+    server.script = [(400, {}, {"error": {"message": "Unsupported parameter: 'top_k' is not supported"}})]
+    asked = GOAL(Judge("openai/judge-1", base_url=server.url, cache_mode="off"))
+    found = run(copies(sample, 200), [asked, fine], concurrency=32)
+    assert len(server.requests) == 3
+    assert "Unsupported parameter: 'top_k'" in found.stop_reason
+    assert "Unsupported parameter: 'top_k'" in str(found)
+    counts = found.summary[asked.name].counts
+    assert (counts["failed"], found.summary["fine"].counts["scored"]) == (2, 200)
+
+
+@pytest.mark.parametrize("status", [401, 404, 405])
+def test_a_key_or_a_model_that_is_not_there_is_asked_for_once_and_leaves_no_run(
+    server, sample, status, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("judgekit.judges.structured_output._FIRST_REQUEST_SECONDS", 30)
+    server.script = [(status, {}, {"error": {"message": "no"}})]
+    with pytest.raises((AuthenticationError, ModelError)) as info:
+        run(
+            copies(sample, 200),
+            [GOAL(Judge("openai/judge-1", base_url=server.url, cache_mode="off"))],
+            store=tmp_path / "runs.sqlite",
+        )
+    assert len(server.requests) == 1
+    assert not getattr(info.value, "__notes__", [])  # nothing was saved

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from judgekit.errors import RejectedError
 from judgekit.jobs.api import run
 from judgekit.judges.judge import Judge
 from judgekit.judges.limits.budget import Budget
@@ -97,6 +98,69 @@ def test_a_server_that_ignores_the_limit_passes_the_budget_by_what_was_under_way
     )
     assert found.stop_reason
     assert LIMIT * 0.9 < bill.usd <= LIMIT + 8 * (LONGEST - 8192) * PRICE.output / 1e6
+
+
+def test_usage_of_zero_is_unknown_and_the_budget_charges_what_it_reserved(server):
+    usage = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0, "cost": 0}
+    server.script = [server.says(ANSWER, usage=usage)]
+    found = run(
+        (one for one, _ in zip(samples(), range(300), strict=False)),
+        [AgentGoalAccuracyWithoutReference(judge(server.url, budget=Budget(usd=0.3)))],
+    )
+    assert "would exceed the budget of $0.3" in found.stop_reason
+    assert 1 <= len(server.requests) <= 4
+    assert "tokens unknown, cost unknown" in str(found)
+
+
+NAMES = ["max_tokens", "max_completion_tokens"]
+MESSAGES = {
+    "max_tokens": "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' "
+    "instead.",
+    "max_completion_tokens": "Unrecognized request argument supplied: max_completion_tokens",
+}
+
+
+def picky(server, *refused):
+    """A server that refuses some names of the output limit."""
+
+    def answer(body):
+        for name in refused:
+            if name in body:
+                return 400, {}, {"error": {"message": MESSAGES[name], "type": "invalid_request_error"}}
+        return server.says(ANSWER)
+
+    return answer
+
+
+def test_a_server_that_refuses_max_tokens_is_sent_the_other_name_from_then_on(server):
+    server.script = [picky(server, "max_tokens")]
+    asked = AgentGoalAccuracyWithoutReference(judge(server.url))
+    for sample, _ in zip(samples(), range(3), strict=False):  # each in an event loop of its own
+        assert asked.score(sample).status == "scored"
+    sent = [[name for name in NAMES if name in request.body] for request in server.requests]
+    assert sent == [["max_tokens"], *[["max_completion_tokens"]] * 3]
+    assert {request.body[name] for request, [name] in zip(server.requests, sent, strict=True)} == {8192}
+
+
+def test_a_server_that_refuses_both_names_is_sent_each_once_and_then_the_judge_stops(server):
+    server.script = [picky(server, *NAMES)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("judgekit.judges.providers.openai._OPENAI", ("127.0.0.1",))
+        patch.setattr("judgekit.judges.structured_output._FIRST_REQUEST_SECONDS", 30)
+        found = run(
+            (one for one, _ in zip(samples(), range(50), strict=False)),
+            [AgentGoalAccuracyWithoutReference(judge(server.url))],
+        )
+    assert "3 requests were rejected alike" in found.stop_reason
+    assert len(server.requests) == 4
+
+
+def test_a_limit_that_the_user_set_is_not_renamed(server):
+    server.script = [picky(server, "max_tokens")]
+    asked = AgentGoalAccuracyWithoutReference(judge(server.url, params={"max_tokens": 100}))
+    with pytest.raises(RejectedError):
+        asked.score(next(samples()))
+    assert len(server.requests) == 1
 
 
 WORK = """

@@ -10,6 +10,7 @@ import pytest
 
 from judgekit.judges.doctor import JudgeDiagnosis, diagnose
 from judgekit.judges.judge import Judge
+from judgekit.judges.limits.budget import Budget
 from judgekit.judges.providers.price import Price
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.traces.message import Usage
@@ -223,4 +224,33 @@ def test_a_model_that_the_server_does_not_know_is_not_looked_up(server):
     assert found.problem.endswith(
         "The provider does not know this model: it may be retired, or its name misspelled. Choose another."
     )
-    assert (found.shutdown_date, server.lookups) == (None, [])
+    assert found.shutdown_date is None
+    assert [lookup.line for lookup in server.lookups] == ["GET /v1/models HTTP/1.1"]  # only what it has instead
+
+
+def test_a_judge_with_a_budget_is_asked_with_the_output_limit_of_a_run(server):
+    refusal = (
+        400,
+        {},
+        {"error": {"message": "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."}},
+    )
+    server.script = [refusal, server.says(TRUE)]
+    assert examined(local(server, budget=Budget(tokens=100_000))).problem == ""
+    assert [request.body.get("max_tokens") for request in server.requests] == [8192, None]
+    assert [request.body.get("max_completion_tokens") for request in server.requests] == [None, 8192]
+
+
+def test_an_unknown_model_is_named_with_those_that_the_server_lists(server):
+    server.script = [(404, {}, {"error": {"message": "The model `m` does not exist", "code": "model_not_found"}})]
+    names = ["mm", "zebra", "m"]
+    listed = [{"id": name} for name in names] + [{"id": "m-embed", "capabilities": {"chat_completion": False}}]
+    server.model = 200, {}, {"object": "list", "data": listed}
+    assert examined(local(server)).problem.endswith("Choose another. Models of this server: mm, zebra")
+    assert server.lookups[-1].line == "GET /v1/models HTTP/1.1"
+
+
+@pytest.mark.parametrize("body", [{"data": "x"}, {"data": [3]}, {"data": [{"id": 3}]}, [], b"<html>", {"data": []}])
+def test_a_list_of_models_that_cannot_be_read_is_no_problem(server, body):
+    server.script = [(404, {}, {"error": {"message": "no such route"}})]
+    server.model = 200, {}, body
+    assert examined(local(server)).problem.endswith("Check the model name and the base_url.")

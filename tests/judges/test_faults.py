@@ -299,7 +299,13 @@ def test_a_fault_ends_in_the_right_value_or_one_typed_error_and_no_request_too_m
 
 def test_the_matrix_knows_every_error_that_a_provider_can_lead_to():
     known = {error for fault in (*HTTP, *ENDINGS, *TRANSPORT, *CONTENT) for error in fault.calls if error}
-    own = {"BudgetError", "ReplayError", "OfflineError", "PlannedError"}  # of judgekit's own, not of a provider
+    own = {
+        "BudgetError",
+        "JudgeRejectedError",
+        "ReplayError",
+        "OfflineError",
+        "PlannedError",
+    }  # of judgekit's own, not of a provider
     nobody = {"UnreachableError", "JudgeDownError"}  # of servers that are not there
     of_judges = {
         name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, errors.JudgeError)

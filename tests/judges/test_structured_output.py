@@ -8,9 +8,11 @@ import pytest
 from judgekit.errors import (
     AuthenticationError,
     BudgetError,
+    ContextError,
     FilterError,
     FormatError,
     JudgeError,
+    JudgeRejectedError,
     ModelError,
     OverloadError,
     QuotaError,
@@ -24,6 +26,7 @@ from judgekit.judges import structured_output
 from judgekit.judges.request import ChatMessage, Reply
 from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
 from judgekit.score import JudgeCall, ledger
+from judgekit.traces.images import Image
 from judgekit.traces.message import Usage
 
 USAGE = Usage(input_tokens=3, output_tokens=1)
@@ -344,3 +347,57 @@ def test_when_the_one_that_went_ahead_is_gone_the_others_go(stub, question, end)
             return await asyncio.gather(*others)
 
     assert asyncio.run(ask_all()) == [FINE] * 3
+
+
+# Rejections
+
+
+def rejected(number=0):
+    return RejectedError(f"HTTP 400: 'top_k' is not supported (request 20261129-{number:04}-abcdef)")
+
+
+def test_three_rejections_alike_stop_the_judge_and_nothing_more_is_sent(stub, question):
+    asked = stub([rejected(number) for number in range(50)])
+    ends = asyncio.run(ask(asked, [question()] * 50))
+    assert [type(end) for end in ends[:3]] == [RejectedError, RejectedError, JudgeRejectedError]
+    assert {type(end) for end in ends[3:]} == {JudgeRejectedError}
+    assert "3 requests were rejected alike" in str(ends[-1])
+    assert len(asked.requests) == 3
+
+
+def test_rejections_stop_no_judge_that_replied(stub, question):
+    asked = stub([FINE, *[rejected()] * 20])
+    assert {type(end) for end in asyncio.run(ask(asked, [question()] * 20))[1:]} == {RejectedError}
+    assert len(asked.requests) == 20
+
+
+def test_different_rejections_stop_no_judge(stub, question):
+    asked = stub([RejectedError(f"message {word} is odd") for word in "abcdefghij"])
+    assert {type(end) for end in asyncio.run(ask(asked, [question()] * 10))} == {RejectedError}
+
+
+def test_too_long_requests_and_requests_with_images_stop_no_judge(stub, question):
+    image = Image("data:image/png;base64,iVBORw0KGgo=", "0", "a PNG")
+    for error, request in ((ContextError("too long"), question()), (rejected(), question(images=(("[1]", image),)))):
+        asked = stub([error])
+        assert {type(end) for end in asyncio.run(ask(asked, [request] * 10))} == {type(error)}
+        assert len(asked.requests) == 10
+
+
+def test_a_stopped_judge_is_tried_again_by_the_next_run(stub, question):
+    async def run_twice():
+        held = StructuredOutput(stub([*[rejected()] * 3, FINE]), SchemaSupport())
+        first = await asyncio.gather(*(held.complete(question()) for _ in range(5)), return_exceptions=True)
+        return first, await held.complete(question())
+
+    first, second = asyncio.run(run_twice())
+    assert type(first[-1]) is JudgeRejectedError
+    assert second == FINE
+
+
+def test_zero_tokens_that_a_client_of_ones_own_reports_are_unknown(stub, question):
+    zero = FINE.model_copy(update={"usage": Usage(input_tokens=0, output_tokens=0), "cost_usd": 0.0})
+    with ledger() as calls:
+        reply = asyncio.run(StructuredOutput(stub([zero]), SchemaSupport()).complete(question()))
+    assert (reply.usage, reply.cost_usd) == (Usage(), None)
+    assert (calls[0].tokens_paid, calls[0].usd_paid) == (None, None)

@@ -46,6 +46,9 @@ _NO_MODEL = re.compile(
     r"|llm provider not provided|unmapped llm provider",
     re.IGNORECASE,
 )
+_OTHER_ENDPOINT = re.compile(
+    r"v1/(?:responses|completions)\b|responses (?:api|endpoint)|not a chat model", re.IGNORECASE
+)
 _LIMIT = re.compile(r"\bmax_(?:completion_)?tokens\b")
 _OTHER_LIMIT = re.compile(
     rf"\b(?:use|try|mean|replaced by|renamed to|in favou?r of)\W{{1,3}}({_LIMIT.pattern})", re.IGNORECASE
@@ -244,6 +247,8 @@ def http_status_error(
         return errors.ModelError(
             f"{problem} It redirects to {address!r}, which judgekit does not follow: check the base_url."
         )
+    if _OTHER_ENDPOINT.search(message):
+        return errors.ModelError(f"{problem} The server does not offer this model at chat/completions: choose another.")
     if "model_not_found" in codes or _NO_MODEL.search(message):
         return errors.ModelError(
             f"{problem} The provider does not know this model: it may be retired, or its name misspelled. Choose another."
@@ -261,7 +266,7 @@ def _other_limit_name(message: str) -> str | None:
     """Return the output limit that a server expects, if it does not know the one that it was sent."""
     if (suggested := _OTHER_LIMIT.search(message)) is not None:
         return str(suggested[1])
-    named = list(dict.fromkeys(_LIMIT.findall(message)))
+    named: list[str] = list(dict.fromkeys(_LIMIT.findall(message)))
     if not named or _LIMIT_TOO_HIGH.search(message) or not _UNKNOWN_PARAMETER.search(message):
         return None
     return next(name for name in (*named[1:], *OUTPUT_LIMITS) if name != named[0])

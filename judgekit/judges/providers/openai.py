@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from datetime import date
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from importlib.metadata import version
@@ -18,9 +19,9 @@ from urllib.parse import quote, urlsplit
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
-from judgekit.errors import ConfigError, JudgeError, LostError, ReplyError, UnreachableError
+from judgekit.errors import ConfigError, JudgeError, LostError, ModelError, ReplyError, UnreachableError, join_limited
 from judgekit.judges.providers.bodies import ACCEPT_ENCODING, read_body
-from judgekit.judges.providers.completion import http_status_error, parse_completion
+from judgekit.judges.providers.completion import http_status_error, parse_completion, shorten_server_text
 from judgekit.judges.providers.connection import (
     Connection,
     connection_failure,
@@ -36,6 +37,7 @@ from judgekit.traces.message import JsonObject
 _CONNECTING = 5.0
 """The maximum number of seconds to connect to a server."""
 
+_MOST_MODELS, _MODELS_SHOWN = 1_000, 10
 _LOOKUP = 10.0
 """The maximum number of seconds to look up a model, which is not worth a longer wait."""
 
@@ -96,18 +98,33 @@ class OpenAIClient:
             if status // 100 == 2:
                 return parse_completion(body, self._masked, where, self._price)
             problem = http_status_error(status, body, response.headers.get, self._masked, where)
+            if isinstance(problem, ModelError) and status >= 400 and (models := await self._models_like(request.model)):
+                problem = ModelError(f"{problem} Models of this server: {self._masked(models)}")
         raise problem  # outside the handler, so that no error is chained that may show a key
 
     async def find_shutdown_date(self, model: str) -> date | None:
         """Return the date on which the server will shut down a model, or did; ``None`` if it does not say."""
         try:
-            async with asyncio.timeout(min(self._timeout, _LOOKUP)):
-                lookup = self._http.build_request("GET", f"{self._base_url}/models/{quote(model, safe=':')}")
-                response = await self._http.send(lookup, stream=True)
-                body = await read_body(self._max_reply_bytes, response)
-            return date.fromisoformat(from_json(body)["shutdown_date"]) if response.is_success else None
+            return date.fromisoformat((await self._look_up(f"models/{quote(model, safe=':')}"))["shutdown_date"])
         except Exception:  # noqa: BLE001 - most servers have no such date, many no such route
             return None
+
+    async def _models_like(self, model: str) -> str:
+        """Return the names of the server's models that can chat, the most similar ones first; empty if it lists none."""
+        try:
+            listed = (await self._look_up("models"))["data"][:_MOST_MODELS]
+            chat = [each for each in listed if each.get("capabilities", {}).get("chat_completion") is not False]
+            names = {shorten_server_text(each["id"]) for each in chat} - {model}
+        except Exception:  # noqa: BLE001 - many servers have no such route
+            return ""
+        return join_limited(get_close_matches(model, sorted(names), max(1, len(names)), 0), _MODELS_SHOWN, ", ")
+
+    async def _look_up(self, path: str) -> Any:
+        async with asyncio.timeout(min(self._timeout, _LOOKUP)):
+            lookup = self._http.build_request("GET", f"{self._base_url}/{path}")
+            response = await self._http.send(lookup, stream=True)
+            body = await read_body(self._max_reply_bytes, response)
+        return from_json(body) if response.is_success else None
 
     def _problem(self, error: Exception, handled: BaseException | None, where: str) -> JudgeError:
         chain = error_chain(error, handled)

@@ -482,3 +482,37 @@ values = st.none() | st.text(max_size=30) | st.floats().map(str) | st.datetimes(
 def test_a_wait_is_never_negative_and_always_a_number(headers):
     wait = retry_after(headers.get)
     assert wait is None or wait >= 0
+
+
+@pytest.mark.parametrize(
+    ("message", "name"),
+    [
+        ("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", "max_completion_tokens"),
+        ("max_tokens is deprecated in favor of max_completion_tokens", "max_completion_tokens"),
+        ("Unknown parameter max_tokens, expected max_completion_tokens", "max_completion_tokens"),
+        ("Unrecognized request argument supplied: max_completion_tokens", "max_tokens"),
+        ("loc: body, max_completion_tokens; Extra inputs are not permitted", "max_tokens"),
+        ("'max_tokens' or 'max_completion_tokens' is too large: 8192", None),
+        ("max_tokens=8192 is not supported: at most 4096", None),
+        ("'top_k' is not supported with this model", None),
+    ],
+)
+def test_the_output_limit_that_a_server_expects_is_known_if_it_refuses_the_other(message, name):
+    body = json.dumps({"error": {"message": message}}).encode()
+    error = http_status_error(400, body, lambda _: None, SecretMask(()), "a")
+    assert (type(error), error.output_limit_name) == (RejectedError, name)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "This model is only supported in v1/responses and not in v1/chat/completions.",
+        "This is not a chat model and thus not supported in the v1/chat/completions endpoint.",
+    ],
+)
+@pytest.mark.parametrize("status", [400, 404])
+def test_a_model_of_another_endpoint_is_called_so(message, status):
+    body = json.dumps({"error": {"message": message}}).encode()
+    error = http_status_error(status, body, lambda _: None, SecretMask(()), "a")
+    assert type(error) is ModelError
+    assert str(error).endswith("The server does not offer this model at chat/completions: choose another.")
