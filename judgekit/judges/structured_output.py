@@ -25,7 +25,7 @@ from judgekit.errors import (
 )
 from judgekit.judges.providers.deferred import DeferredClient
 from judgekit.judges.request import ChatMessage, Layer, OutputMode, Reply, Request, possible_usage
-from judgekit.score import JudgeCall, record_calls
+from judgekit.score import JudgeCall, known_outages, record_calls
 from judgekit.traces.message import Usage
 from judgekit.traces.rendering import compact_json
 
@@ -46,7 +46,7 @@ class SchemaSupport:
     output_limit_name: str | None = None
 
 
-@dataclass
+@dataclass(eq=False)
 class StructuredOutput:
     """A layer that requests JSON by schema, else any JSON, else by instructions alone, and records every request.
 
@@ -64,6 +64,8 @@ class StructuredOutput:
         """Return the reply of the provider, if it answers the request."""
         if isinstance(self.inner, DeferredClient):
             await self.inner.open()  # which takes about as long as others wait for a trial
+        if (stopped := known_outages().get(self)) is not None:  # since this request passed the outer layers
+            raise copy(stopped)
         while not (self._is_open or self.schema_support.is_confirmed):
             if (trial := self._trial) is None:
                 return await self._try(request)
@@ -81,6 +83,8 @@ class StructuredOutput:
             return await self._complete_with_fallback(request)
         except STOPS as error:
             failure = error
+            if isinstance(error, JudgeError):
+                known_outages()[self] = error
             raise
         finally:
             self._trial = None
