@@ -2,7 +2,10 @@
 
 import importlib.util
 import sys
-from collections.abc import Callable, Collection, Mapping
+import tomllib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -29,6 +32,63 @@ def is_reference(name: str) -> bool:
 def entry_point_references(group: Group) -> Mapping[str, str]:
     """Return the entry points of installed packages in ``judgekit.<group>``, as references by name."""
     return {point.name: f"{point.module}:{point.attr}" for point in entry_points(group=f"judgekit.{group}")}
+
+
+_CONFIG = Path("judgekit.toml")
+_ALL = "*"
+_named: set[str] = set()
+"""The modules and packages that you named in this process, or `_ALL`: what a stored run may name too."""
+_reading: ContextVar[bool] = ContextVar("reading", default=False)
+
+
+def allow_code(*names: str) -> None:
+    """Allow stored runs to name these modules, or without names any code."""
+    _named.update(*((name, name.partition(".")[0]) for name in names or (_ALL,)))
+
+
+@contextmanager
+def of_stored_run() -> Iterator[None]:
+    """Let only references be imported that you named, since those of a run may be somebody else's."""
+    before = _reading.set(True)
+    try:
+        yield
+    finally:
+        _reading.reset(before)
+
+
+def check_named(module: str) -> None:
+    """Check that you named a module that a stored run names, and make it importable.
+
+    Raises:
+        ConfigError: Neither this process nor the config of the working directory names it.
+    """
+    if _ALL in _named:
+        _add_to_path(Path.cwd())
+    if not _named.isdisjoint((_ALL, module, module.partition(".")[0])):
+        return
+    for text in _config_texts():
+        for reference in {text, text.partition("/")[0], text.partition(",")[0]}:
+            named, colon, _ = reference.rpartition(":")
+            if colon and module in (named, Path(named).stem):
+                allow_code(module, _imported(named).__name__)
+                return
+    raise ConfigError(f"{module} is code that a stored run names: {_CONFIG} does not name it; --allow-code runs it")
+
+
+def _config_texts() -> Iterator[str]:
+    """Yield all texts in the config of the working directory."""
+    try:
+        parts: list[object] = [tomllib.loads(_CONFIG.read_text(encoding="utf-8"))]
+    except (OSError, ValueError):
+        return
+    while parts:
+        part = parts.pop()
+        if isinstance(part, str):
+            yield part
+        elif isinstance(part, dict):
+            parts += cast("dict[str, object]", part).values()
+        elif isinstance(part, list):
+            parts += cast("list[object]", part)
 
 
 def import_object(name: str, group: Group) -> object:
@@ -109,14 +169,25 @@ def _module(name: str, reference: str, load: Callable[[str], ModuleType]) -> Mod
 
 
 def _own_module(name: str) -> ModuleType:
+    if _reading.get():
+        check_named(name)
+    module = _imported(name)
+    allow_code(name, module.__name__)
+    return module
+
+
+def _imported(name: str) -> ModuleType:
     file = Path(name)
     is_file = name.endswith(".py") or "/" in name
-    folder = str(file.parent.absolute() if is_file else Path.cwd())
-    if folder not in sys.path:
-        sys.path.append(folder)  # last, so that no file there hides a module of Python
+    _add_to_path(file.parent.absolute() if is_file else Path.cwd())
     if is_file and not file.is_file():
         raise ConfigError(f"no such file: {name}")
     return _loaded(file) if is_file else import_module(name)
+
+
+def _add_to_path(folder: Path) -> None:
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))  # last, so that no file there hides a module of Python
 
 
 def _loaded(file: Path) -> ModuleType:

@@ -7,6 +7,7 @@ from math import fsum
 from typing import NamedTuple, TypeAlias, cast, overload
 
 from judgekit.errors import ConfigError
+from judgekit.registry import check_named
 from judgekit.score import Score
 from judgekit.traces.message import JsonObject
 
@@ -71,6 +72,9 @@ AGGREGATES = {
     "within_budget": AggregateSpec("judgekit.aggregates.behavior:within_budget", ("number", "budget")),
 }
 """The built-in aggregates, by the name in a score's ``aggregate``."""
+
+
+_SHIPPED = {spec.path for spec in AGGREGATES.values()}
 
 
 class PackedScores(Sequence[Score]):
@@ -139,8 +143,10 @@ def load_aggregate(name: str) -> Aggregate:
     if not colon:
         raise ConfigError.unknown("aggregate", name, AGGREGATES)
     try:
+        if name not in AGGREGATES and name not in _SHIPPED:
+            check_named(module)
         aggregate: object = getattr(import_module(module), function)
-    except (ImportError, AttributeError, TypeError, ValueError) as error:
+    except (ConfigError, ImportError, AttributeError, TypeError, ValueError) as error:
         raise ConfigError(f"the aggregate {name!r} cannot be loaded: {error}") from error
     if not callable(aggregate):
         raise ConfigError(f"the aggregate {name!r} cannot be loaded: it is not a function but {aggregate!r}")

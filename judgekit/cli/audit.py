@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from judgekit import registry
 from judgekit.analysis.audit import audit as audited
 from judgekit.analysis.corrected_means import mean_bounds
 from judgekit.analysis.findings import Audit
@@ -70,6 +71,7 @@ def audit(
     ] = 3,
     output: options.ReportOption = None,
     store: options.StorePath = DEFAULT_RUNS_PATH,
+    allow_code: options.AllowCode = False,
 ) -> None:
     """Audit the judges of a run against human labels.
 
@@ -78,6 +80,8 @@ def audit(
     Saves an audit record next to the run. Later runs of the same judge show it, and gates can require it. The exit code
     does not depend on the result.
     """
+    if allow_code:
+        registry.allow_code()
     outputs = check_outputs(output, _KINDS)
     worse = _epsilon(epsilon)
     stored = Run.stored(options.parse_run_number(run), store)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from judgekit import registry
 from judgekit.analysis.compare import Comparison
 from judgekit.analysis.compare import compare as compared
 from judgekit.analysis.labels import HumanLabel, deduplicate, read_labels, recorded_labels
@@ -68,6 +69,7 @@ def compare(
     ] = False,
     output: options.ReportOption = None,
     store: options.StorePath = DEFAULT_RUNS_PATH,
+    allow_code: options.AllowCode = False,
 ) -> None:
     """Compare two runs over the same samples.
 
@@ -75,6 +77,8 @@ def compare(
 
     The exit code is 0 whatever the difference, 1 if a gate is not met, and 2 if the runs cannot be compared.
     """
+    if allow_code:
+        registry.allow_code()
     outputs = check_outputs(output, _KINDS)
     runs = [Run.stored(options.parse_run_number(reference), store) for reference in (a, b)]
     given = [label for path in labels or () for label in read_labels(path)]

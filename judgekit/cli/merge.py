@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from judgekit import registry
 from judgekit.cli import options
 from judgekit.cli.app import app
 from judgekit.cli.outcome import report_outcome
@@ -22,11 +23,14 @@ def merge(
     output: options.Output = None,
     show: options.Show = 0,
     store: options.StorePath = DEFAULT_RUNS_PATH,
+    allow_code: options.AllowCode = False,
 ) -> None:
     """Combine all shards of a run, and check its gates.
 
     The result is the run that judgekit run would have made without --shard.
     """
+    if allow_code:
+        registry.allow_code()
     outputs = check_outputs(output)
     merged = merge_shards(files, store)
     with explaining_terms() as screen:

@@ -115,6 +115,13 @@ DryRun: TypeAlias = Annotated[
 Offline: TypeAlias = Annotated[
     bool, typer.Option("--offline", help="Send no requests to other machines; use the cache.")
 ]
+AllowCode: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--allow-code",
+        help="Also run code that the stored run names and judgekit.toml does not: only for a file of your own.",
+    ),
+]
 RunArgument: TypeAlias = Annotated[str, typer.Argument(metavar="RUN", help="The number of a run, or last.")]
 StorePath: TypeAlias = Annotated[Path, typer.Option(metavar="FILE", help="The file that stores the runs.")]
 Output: TypeAlias = Annotated[

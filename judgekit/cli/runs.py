@@ -9,6 +9,7 @@ import typer
 from pydantic import JsonValue
 from rich.console import Console
 
+from judgekit import registry
 from judgekit.analysis.corrected_means import run_corrections
 from judgekit.analysis.gates import GateResults, check_gates
 from judgekit.cli import options
@@ -47,11 +48,14 @@ def runs(
         typer.Option("--remove", metavar="RUN", help="Delete a run permanently: its number, or last; may be repeated."),
     ] = None,
     store: options.StorePath = DEFAULT_RUNS_PATH,
+    allow_code: options.AllowCode = False,
 ) -> None:
     """List, show, write or delete stored runs.
 
     Times are local. Nothing of a deleted run is left in the file.
     """
+    if allow_code:
+        registry.allow_code()
     if remove and run is not None:
         raise ConfigError(f"{run!r}: either show a run or use --remove")
     if run is None and (output or show or bootstrap):

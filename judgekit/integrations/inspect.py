@@ -11,6 +11,7 @@ from judgekit.aggregates.total import compute_total
 from judgekit.errors import ConfigError, TraceError
 from judgekit.formats.label_sources import JUDGED_MARK
 from judgekit.formats.readers.inspect import InspectReader
+from judgekit.registry import allow_code
 from judgekit.runs.rows import ScorerRecord
 from judgekit.score import Score
 from judgekit.scoring import Scorer, attempt
@@ -124,6 +125,7 @@ def _scored(score: Score, answer: str | None, scores: _Scores) -> Any:
 
 def _total(scores: _Scores, aggregate: str) -> Metric:
     """Return a metric: the aggregate of the scores of all epochs, and its other figures."""
+    allow_code(aggregate.partition(":")[0])
 
     @scores.metric("total", scores="unreduced")
     def total(aggregate: str) -> Metric:

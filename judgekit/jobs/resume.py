@@ -10,6 +10,7 @@ from judgekit.formats.file_lists import STANDARD_STREAM
 from judgekit.jobs.building import THIS_PROCESS, BuiltScorers, ScorerOrText, Workers, build_scorers, split_scorers
 from judgekit.jobs.options import RunOptions
 from judgekit.jobs.session import Session
+from judgekit.registry import allow_code, of_stored_run
 from judgekit.runs.hashed_media import hash_media, lacks_media
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord, ScorerRecord, changed_paths, identity_differences
@@ -49,9 +50,8 @@ def resume_session(
             "Python; pass the same one there: judgekit.resume(run, scorers=[...])"
         )
     specs = [None if name in by_name else spec for name, spec in zip(names, options.scorers, strict=True)]
-    built = build_scorers(
-        options.model_copy(update={"scorers": specs}), [by_name[name] for name in names if name in by_name]
-    )
+    given = [by_name[name] for name in names if name in by_name]
+    built = _build_stored(options, options.model_copy(update={"scorers": specs}), given)
     built.check_judges()
     _must_be_as_before(before, built.scorers)
     again: tuple[ScoreStatus, ...] = ("failed",) if retry_failed else ()
@@ -93,7 +93,8 @@ def extension_session(
     specs, objects = split_scorers(scorers)
     asking = judge or options.judge or os.environ.get(JUDGE_VARIABLE) or None
     specs = [spec and spec.with_judge(asking) for spec in specs]
-    built = build_scorers(options.model_copy(update={"scorers": specs}), objects, judge=judge)
+    allow_code(*(spec.name.rpartition(":")[0] for spec in specs if spec), *([judge.partition(":")[0]] if judge else []))
+    built = _build_stored(options, options.model_copy(update={"scorers": specs}), objects, judge)
     check_scorer_names([*(scorer.name for scorer in before.scorers), *(scorer.name for scorer in built.scorers)])
     built.check_judges()
     numbered, from_store = _samples_of(store, before, built, options, samples, workers)
@@ -116,6 +117,18 @@ def extension_session(
         samples=numbered,
         from_store=from_store,
     )
+
+
+def _build_stored(
+    stored: RunOptions, options: RunOptions, objects: Iterable[Scorer], judge: str | None = None
+) -> BuiltScorers:
+    """Build scorers with the options of a stored run, which may be somebody else's: its own code is not imported."""
+    with of_stored_run():
+        if stored.format is not None and ":" in stored.format:
+            from judgekit.formats.readers import reader_named  # noqa: PLC0415 - loads all readers
+
+            reader_named(stored.format)
+        return build_scorers(options, objects, judge=judge)
 
 
 def _open_run(run: RunReference, path: Path | str | None) -> tuple[RunStore, RunRecord]:

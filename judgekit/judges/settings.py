@@ -4,11 +4,12 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
-from pydantic import ConfigDict, Field, JsonValue, PrivateAttr, ValidationError, computed_field, field_validator
+from pydantic import ConfigDict, Field, JsonValue, ValidationError, computed_field, field_validator
 
 from judgekit.errors import ConfigError, validation_message
 from judgekit.judges.cache.cache import CacheMode
@@ -16,7 +17,7 @@ from judgekit.judges.limits.budget import Budget
 from judgekit.judges.providers.bodies import MAX_REPLY_BYTES
 from judgekit.judges.providers.price import Price
 from judgekit.judges.providers.price_list import find_list_price
-from judgekit.judges.providers.provider import Provider, find_provider, get_provider, suggest_model
+from judgekit.judges.providers.provider import PROVIDERS, Provider, find_provider, get_provider, suggest_model
 from judgekit.judges.providers.secrets import FromEnvironment, is_secret_name
 from judgekit.judges.redaction.patterns import REDACTABLE
 from judgekit.judges.redis.address import RedisAddress, cache_place
@@ -123,8 +124,6 @@ class JudgeSettings(FrozenModel):
     store_text: bool = Field(default=True, exclude=True)
     offline: bool = Field(default=False, exclude=True)
     client: Client | None = Field(default=None, exclude=True, repr=False)
-    _known_provider: Provider | None = PrivateAttr(default=None)
-
     if not TYPE_CHECKING:
 
         def __init__(self, /, *args: object, **settings: object) -> None:
@@ -180,7 +179,6 @@ class JudgeSettings(FrozenModel):
         if not all(self.model.partition("/")):
             hint = "" if "/" in self.model or not self.model else f", did you mean {suggest_model(self.model)!r}?"
             raise ConfigError(f"a judge's model is written as provider/model, found {self.model!r}{hint}")
-        self._known_provider = find_provider(self.provider)
         if isinstance(self.cache, Path):
             require_local(self.cache, "stored replies must be in a local file")
         if isinstance(self.cache, Path) and self.cache.suffix == ".jsonl" and self.cache_mode not in ("replay", "off"):
@@ -212,7 +210,8 @@ class JudgeSettings(FrozenModel):
         if self.images is not None and self.images.addresses and self.provider == "litellm":
             raise ConfigError("images.addresses: litellm would fetch the addresses in this process; leave it out")
         if self.uses_provider:
-            get_provider(self.provider)
+            if not self._is_own_provider:  # whose file is imported by the first request
+                get_provider(self.provider)
             if self.base_url is not None:
                 _must_be_an_address(self.base_url)
 
@@ -222,6 +221,15 @@ class JudgeSettings(FrozenModel):
         return self.model.partition("/")[0]
 
     @property
+    def _is_own_provider(self) -> bool:
+        module, colon, _ = self.provider.partition(":")
+        return bool(colon) and module not in PROVIDERS
+
+    @cached_property
+    def _known_provider(self) -> Provider | None:
+        return find_provider(self.provider)
+
+    @property
     def endpoint(self) -> str:
         """The address of the server; empty for an unknown provider, whose replies can only be replayed."""
         return self.base_url or (self._known_provider.base_url if self._known_provider else "")
@@ -229,7 +237,7 @@ class JudgeSettings(FrozenModel):
     @property
     def known_price(self) -> Price | None:
         """The price of tokens: the judge's own, or by litellm's list if requests go to the provider's own server."""
-        if self.price is not None or not self.asks_the_providers_server:
+        if self.price is not None or self._is_own_provider or not self.asks_the_providers_server:
             return self.price
         return find_list_price(self.model, self.params)
 

@@ -12,6 +12,7 @@ from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from judgekit import registry
 from judgekit.errors import count_text
 from judgekit.runs.reader import ScoredSample
 from judgekit.runs.rows import DamagedRows, Input, Row, RunRecord, SampleCount, ScorerRecord, ScorerResult
@@ -61,16 +62,22 @@ class Run:
     _populations: "dict[str, Population]" = field(default_factory=dict[str, "Population"], init=False)
 
     @classmethod
-    def stored(cls, number: int | None = None, path: Path | str = DEFAULT_RUNS_PATH) -> "Run":
+    def stored(
+        cls, number: int | None = None, path: Path | str = DEFAULT_RUNS_PATH, *, allow_code: bool = False
+    ) -> "Run":
         """Return a stored run by its number, or the last one.
 
         Args:
             number: The number of the run in its file, from 1; the last run if not given.
             path: The file of runs.
+            allow_code: Whether to call the functions that stored scores name as their ``aggregate``, in this process.
+                Otherwise, only those are called whose module this process or ``judgekit.toml`` names.
 
         Raises:
             StoreError: There is no such run, or the file cannot be read.
         """
+        if allow_code:
+            registry.allow_code()
         store = RunStore(path, read_only=True)
         return cls(store, store.record(number))
 

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from judgekit.errors import STOPS_JUDGE, ConfigError, JudgeError, error_with_location, merge_errors
+from judgekit.registry import allow_code
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.rows import Row, RunRecord
 from judgekit.runs.store import RunStore
@@ -123,6 +124,7 @@ async def score_tasks(
                     # Nobody canceled the work, so the scorer raised this, and it would end this worker without a word.
                     reason, kind = error_with_location(error), type(error).__name__
                     score_made = Score.failed(scorer.name, reason, error=kind, calls=calls)
+            allow_code(score_made.aggregate.partition(":")[0])  # of a scorer that runs here
             emit(Row.of(task.number, task.sample, score_made))
 
     async def work() -> None:

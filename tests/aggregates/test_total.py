@@ -28,6 +28,12 @@ from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
 from judgekit.traces.sample import Sample
 
 
+@pytest.fixture(autouse=True)
+def own_code(monkeypatch) -> None:
+    """All functions are the user's own."""
+    monkeypatch.setattr("judgekit.registry._named", {"*"})
+
+
 def scored(values: list[float]) -> list[Score]:
     return [Score.scored("s", value) for value in values]
 

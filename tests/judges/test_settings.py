@@ -416,7 +416,7 @@ def test_a_provider_with_a_colon_is_an_error_that_says_how_models_are_written():
 
 def test_names_of_a_module_that_loads_them_late_are_no_traceback():
     with pytest.raises(ConfigError, match=r"^openai\.resources:nothing: openai\.resources has no nothing"):
-        Judge("openai.resources:nothing/x")
+        Judge("openai.resources:nothing/x").check()
 
 
 def test_an_address_with_and_without_a_slash_at_its_end_is_one(sample):

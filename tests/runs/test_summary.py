@@ -18,6 +18,12 @@ from judgekit.stats.intervals import mean_interval
 from judgekit.traces.message import Usage
 
 
+@pytest.fixture(autouse=True)
+def own_code(monkeypatch) -> None:
+    """All functions are the user's own."""
+    monkeypatch.setattr("judgekit.registry._named", {"*"})
+
+
 def line(*scores: Score) -> ScorerSummary:
     made = ScorerSummary("s")
     for index, score in enumerate(scores):
