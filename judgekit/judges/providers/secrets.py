@@ -4,6 +4,8 @@ import base64
 import os
 import re
 from collections.abc import Iterable, Mapping
+from html import unescape
+from html.entities import html5
 from typing import NamedTuple
 
 from typing_extensions import TypedDict  # before Python 3.12, pydantic takes no other
@@ -20,6 +22,9 @@ _SECRET = re.compile(
 )
 _BACKSLASHES = r"\\\\{0,14}"
 """The backslashes of JSON within JSON, four deep. Without a limit, a long run of them takes quadratic time."""
+
+_LAYERS = 3
+"""How deep HTML within HTML is unescaped."""
 
 _CODE = re.compile(r"(?:\\u00|%)([0-9A-Fa-f]{2})")
 
@@ -94,7 +99,8 @@ def read_extras(
 class SecretMask:
     """A function that replaces secrets with ``***`` in text from a server.
 
-    Secrets are found as plain text, escaped as in JSON (also in JSON within JSON), percent-encoded, and within Base64.
+    Secrets are found as plain text, escaped as in JSON (also in JSON within JSON) or HTML, encoded as in addresses and
+    forms, and within Base64.
 
     Args:
         secrets: The secrets. Those of fewer than 8 characters are ignored. The last word of a header such as
@@ -115,7 +121,8 @@ class SecretMask:
             return text
         folded = _folded(text)
         for literal, spellings in self._known:
-            if literal.replace("\\", "") in folded or _folded(literal) in folded:  # a secret may look escaped itself
+            plain = literal.replace("\\", "").replace("+", " ")
+            if literal in text or plain in folded or _folded(literal) in folded:  # a secret may look escaped itself
                 text = spellings.sub("***", text)
         return text
 
@@ -137,11 +144,16 @@ def _in_base64(secret: str) -> set[str]:
 
 def _folded(text: str) -> str:
     """Return the text without escapes and backslashes. If this holds no secret, no spelling of one is in the text."""
-    return _CODE.sub(lambda match: chr(int(match[1], 16)), text).replace("\\", "")
+    for _ in range(_LAYERS if "&" in text else 0):
+        text = unescape(text)
+    return _CODE.sub(lambda match: chr(int(match[1], 16)), text).replace("\\", "").replace("+", " ")
 
 
 def _spelling(character: str) -> str:
     """Return the pattern of a character that may be escaped."""
     digits = "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in f"{ord(character):02x}")
     escaped = rf"|{_BACKSLASHES}{re.escape(character)}" if character in '"/\\' else ""
-    return rf"(?:{re.escape(character)}{escaped}|{_BACKSLASHES}u00{digits}|%{digits})"
+    escaped += r"|\+" if character == " " else ""
+    names = "".join(f"|{name}" for name, text in html5.items() if text == character and name.endswith(";"))
+    in_html = rf"&(?:amp;){{0,{_LAYERS}}}(?:#0{{0,5}}{ord(character)};|#[xX]0{{0,5}}{digits};{names})"
+    return rf"(?:{re.escape(character)}{escaped}|{_BACKSLASHES}u00{digits}|%{digits}|{in_html})"

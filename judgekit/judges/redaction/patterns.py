@@ -27,7 +27,7 @@ AUTH_SCHEME_PATTERN = re.compile(_SCHEME, re.IGNORECASE | re.ASCII)
 """The authentication scheme that may precede such a value, such as ``Bearer``."""
 
 PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {
-    "url": (re.compile(r"\b(?:https?://|www\.)[^\s\"'<>]*[^\s\"'<>.,;:!?)\]}]", re.IGNORECASE),),
+    "url": (re.compile(r"(?<![A-Za-z0-9])(?:https?://|www\.)[^\s\"'<>]*[^\s\"'<>.,;:!?)\]}]", re.IGNORECASE),),
     "secret": (
         re.compile(
             r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
@@ -77,12 +77,12 @@ PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {
     "phone": (
         re.compile(rf"{_START}\+\d(?:[ \n()./-]{{0,3}}\d){{7,14}}{_END}(?![.:-]\d)", re.ASCII),  # +49 (0)30 1234567
         re.compile(  # (555) 123-4567
-            rf"{_START}(?<!\w_)(?<!\d[.-])(?:1[ \n.-]{{1,3}})?(?:\(\d{{3}}\) ?|\d{{3}}[ \n.-]{{1,3}})"
+            rf"{_START}(?<!\d[.-])(?:1[ \n.-]{{1,3}})?(?:\(\d{{3}}\) ?|\d{{3}}[ \n.-]{{1,3}})"
             rf"\d{{3}}[ \n.-]{{1,3}}\d{{4}}{_END}(?![.:-]\d)",
             re.ASCII,
         ),
         re.compile(  # 020 7946 0958, but not a date
-            rf"{_START}(?<!\w_)(?<![.-])(?!\d\d[./-]\d\d[./-](?:19|20)\d\d\b)"
+            rf"{_START}(?:(?<!\w_)|(?=\(?\d{{2,5}}[ ()/.-]))(?<![.-])(?!\d\d[./-]\d\d[./-](?:19|20)\d\d\b)"
             rf"\(?0{{1,2}}[1-9](?:[ \n()/.-]{{0,3}}\d){{7,11}}{_END}(?![.:-]\d)",
             re.ASCII,
         ),

@@ -12,7 +12,8 @@ _UNUSUAL = re.compile(r"[^\n -~]")
 _DROPPED = "\u200b"
 _ESCAPED = (
     r"(?<!\\)\\++(?:u[dD][89abAB][0-9a-fA-F]{2}\\++u[dD][c-fC-F][0-9a-fA-F]{2}"  # a surrogate pair
-    r"|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[nrtfv]|[^\w\s\\])"
+    r"|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|(?:e|033)(?=\[)|[nrtfv]|[^\w\s\\])"
+    r"|(?:\x1b|\^\[)\[[0-?]*+[ -/]*+[@-~]|\x9b[0-?]*+[ -/]*+[@-~]|\[\d[\d;]*+m|\x1b(?:[\]\\]|(?!\[))"  # of terminals
     r"|&(?:amp;)*+(?:\#\d{1,7}|\#[xX][0-9a-fA-F]{1,6}|[A-Za-z]\w{1,30});"
     rf"|{_DROPPED}+"
 )
@@ -49,7 +50,7 @@ def to_plain_text(text: str, *, percent: bool = True) -> tuple[str, Sequence[int
     r"""Return a text in plain characters, and the position of each in the text (and, last, the end of the text).
 
     The escapes of JSON are decoded at any depth of nesting, also in text that is not JSON, and so are those of HTML.
-    Digits, letters, hyphens and spaces of all kinds become those of ASCII; invisible characters are removed.
+    Colors of terminals are removed. Digits, letters, hyphens and spaces of all kinds become those of ASCII; invisible characters are removed.
 
     Args:
         text: The text, such as ``{\"to\": \"ann\\u0040x.org\"}``.
@@ -80,8 +81,12 @@ def to_plain_text(text: str, *, percent: bool = True) -> tuple[str, Sequence[int
 @lru_cache(4096)
 def _decoded(token: str) -> str:
     """Return the character that a token stands for, an empty text if it is invisible, or the token itself."""
+    if token[0] in "\x1b\x9b^[":
+        return " " if token[1:] in ("]", "\\") else ""
     if token[0] == "\\":
         escape = token.lstrip("\\")
+        if escape in ("e", "033"):
+            return "\x1b"
         if len(escape) == 1:
             return _LETTERS.get(escape, escape)
         units = [int(unit[1:], 16) for unit in re.split(r"\\+", escape)]

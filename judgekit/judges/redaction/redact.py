@@ -63,7 +63,10 @@ class _Patterns:
     def __call__(self, text: str) -> str:
         if "url" in self.names and "%" in text:  # before %20 becomes a space, which would end a URL
             text = self._without(["url"], text, to_plain_text(text, percent=False))
-        return self._without([name for name in PATTERNS if name in self.names], text, to_plain_text(text))
+        names = [name for name in PATTERNS if name in self.names]
+        text = self._without(names, text, to_plain_text(text))
+        spaced = _COLORS.sub(lambda match: " " * len(match[0]), _FORM.sub(_with_spaces, text))
+        return text if spaced == text else self._without(names, text, to_plain_text(spaced))
 
     def value(self, key: object, value: object) -> object:
         """Return the value of a key, redacted if it is a secret by the name of the key."""
@@ -190,6 +193,16 @@ def _texts(record: BaseModel) -> Iterator[str]:
     if isinstance(record, MediaPart):
         return iter(("url", "mime_type", "name"))
     return (name for name in type(record).model_fields if name in _TEXTS and name != stays)
+
+
+_COLORS = re.compile(r"\x1b\[[\d;]*m")
+_FORM = re.compile(r"=[^\s\"'<>]+")
+"""The values of a form, such as ``=ann%40x.org&phone=%2B49+30+1234567``."""
+
+
+def _with_spaces(form: re.Match[str]) -> str:
+    """Return the values of a form with spaces as spaces, if it is one."""
+    return form[0].replace("+", " ") if "%" in form[0] or "&" in form[0] else form[0]
 
 
 _BARE = re.compile(rf"[^\s\"'`<>&;{PLACEHOLDER}]+")

@@ -1,5 +1,6 @@
 """Secrets: their names, and what is left of them in what a server says."""
 
+import html
 import string
 import time
 
@@ -122,3 +123,25 @@ def test_a_value_that_is_not_there_or_cannot_be_sent_is_an_error(monkeypatch, va
     monkeypatch.setenv("A_KEY", value)
     with pytest.raises(AuthenticationError, match=said):
         read_extras({}, {"x-key": {"env": "A_KEY"}}, "here")
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        "sk+abc/def+ghi",
+        "sk abc&#47;def&#x20;ghi",
+        "sk&#32;abc&sol;def ghi",
+        "sk&amp;#32;abc&amp;#x2F;def&#032;ghi",
+        "sk+abc%2Fdef+ghi",
+        "&#115;&#107; abc/def ghi",
+    ],
+)
+def test_a_secret_in_a_form_or_in_html_is_masked(spelled):
+    assert SecretMask(["sk abc/def ghi"])(f"<p>{spelled}</p>") == "<p>***</p>"
+
+
+def test_signs_of_html_in_a_secret_are_masked():
+    mask = SecretMask(["a<b>&c\"d'e"])
+    assert mask(html.escape("x a<b>&c\"d'e")) == "x ***"
+    assert mask("a<b>&amp;c&#34;d&apos;e") == "***"
+    assert mask("a+b&lt;") == "a+b&lt;"

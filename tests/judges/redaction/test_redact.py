@@ -35,6 +35,38 @@ def hidden(text, *names):
     return redact_sample(Sample.of([HumanMessage(text)], id="1"), names or tuple(PATTERNS)).trace.messages[0].text
 
 
+KEY = "sk-proj-abcdefgh12345678"
+SURROUNDED = [
+    ("\x1b[32mann@x.org\x1b[0m", "\x1b[32m<email 1>"),
+    (f"key \x1b[1;31m{KEY}\x1b[0m.", "key \x1b[1;31m<secret 1>."),
+    (f"sk-\x1b[31m{KEY[3:]}", "<secret 1>"),
+    ("ab\x1b[0mAKIAIOSFODNN7EXAMPLE", "ab\x1b[0m<secret 1>"),
+    ("\x1b[1;33m4111 1111 \x1b[0m1111 1111", "\x1b[1;33m<card 1>"),
+    ("+49 30 \x1b[1m1234567", "<phone 1>"),
+    ("password=\x1b[32mhunter22\x1b[0m", "password=\x1b[32m<secret 1>"),
+    ("ip \x1b[36m10.0.0.1\x1b[39m", "ip \x1b[36m<ip 1>"),
+    (f"\x9b31m{KEY}", "\x9b31m<secret 1>"),
+    (f"\\x1b[31m{KEY} \\u001b[31m{KEY} \\033[31m{KEY} \\e[31m{KEY} ^[[31m{KEY} [31m{KEY}", None),
+    ("\x1b]8;;http://e.org\x1b\\ann@x.org\x1b]8;;\x1b\\", None),
+    ("phone=%2B49+30+1234567&a=1", "phone=<phone 1>&a=1"),
+    ("msg=call+%28555%29+123-4567+now", "msg=call+<phone 1>+now"),
+    (
+        "email=ann%40x.org&password=hunter+two&card=4111+1111+1111+1111",
+        "email=<email 1>&password=<secret 1>&card=<card 1>",
+    ),
+    ("tel_(555) 123-4567 n_020 7946 0958 x_10.0.0.1", "tel_<phone 1> n_<phone 2> x_<ip 1>"),
+    ("_https://x.org/a 链接https://x.org/b", "_<url 1> 链接<url 2>"),
+    (f"密钥{KEY} 卡号4111111111111111号 电话020 7946 0958", "密钥<secret 1> 卡号<card 1>号 电话<phone 1>"),
+    (f"key_{KEY} id_AKIAIOSFODNN7EXAMPLE_1 _DE89370400440532013000", "key_<secret 1> id_<secret 2>_1 _<iban 1>"),
+    ("total=555+123+4567", "total=555+123+4567"),
+]
+
+
+@pytest.mark.parametrize(("text", "shown"), SURROUNDED)
+def test_values_in_colors_and_forms_and_behind_letters_of_any_kind_are_replaced(text, shown):
+    assert hidden(text) == shown if shown else not re.search("ann@|abcdefgh|e.org", hidden(text))
+
+
 def test_what_is_personal_or_secret_is_replaced_by_its_kind_and_a_number():
     cases = [
             ("email", "Write to ann.lee+x@mail.example.co.uk.", "Write to <email 1>."),
