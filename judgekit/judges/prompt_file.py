@@ -158,8 +158,7 @@ def _refuse_aliases_and_repeats(head: str) -> None:
     """
     import yaml  # noqa: PLC0415 - slow to import, and only judges need it
 
-    events = yaml.parse(head, yaml.SafeLoader)  # pyright: ignore[reportUnknownMemberType] - its stubs leave events open
-    for event in cast("Iterable[yaml.Event]", events):
+    for event in cast("Iterable[yaml.Event]", yaml.parse(head, yaml.SafeLoader)):  # pyright: ignore[reportUnknownMemberType]
         if isinstance(event, yaml.AliasEvent):
             raise ValueError(f"expected no aliases, found *{event.anchor}: repeat what it stands for")
     pending: list[yaml.Node | None] = [yaml.SafeLoader(head).get_single_node()]

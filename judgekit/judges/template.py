@@ -16,6 +16,10 @@ _DEEPEST = 50
 """The most levels of ``if``, ``not``, ``and`` and ``or``."""
 
 
+_MOST_SIGNS = 1_000
+"""The most placeholders and template commands."""
+
+
 class _Template(NamedTuple):
     root: "nodes.Template"
     names: frozenset[str]
@@ -46,6 +50,8 @@ def template_inputs(question: str, where: Path | str) -> frozenset[str]:
 def _parsed(question: str) -> _Template:
     import jinja2  # noqa: PLC0415 - slow to import, and only judges need it
 
+    if question.count("{{") + question.count("{%") > _MOST_SIGNS:
+        raise PromptError(f"a question may have {_MOST_SIGNS:,} placeholders and template commands")
     try:
         root = jinja2.Environment(autoescape=False).parse(question)  # noqa: S701 - only parses
         return _Template(root, frozenset(map(str, _paths(root))))

@@ -465,6 +465,8 @@ HOSTILE = {
     "a file beside": file("{% import 'other.md' as other %}"),
     "recursion": file("{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}"),
     "many conditions": file(f"{'{% if x %}' * 300}x{'{% endif %}' * 300}", options="[x]"),
+    "many placeholders": file("{{ x }}" * 50_000, options="[x]"),
+    "many branches": file(f"{{% if x %}}{'{% elif x %}' * 20_000}{{% endif %}}", options="[x]"),
     "many alternatives": file(f"{{{{ {' or '.join(['x'] * 5_000)} }}}}", options="[x]"),
 }
 
