@@ -114,7 +114,7 @@ def _arguments(fields: JsonObject) -> JsonObject:
             arguments = fields[name]
             if isinstance(arguments, str):
                 with suppress(json.JSONDecodeError, RecursionError):
-                    arguments = _decoder.decode(arguments)
+                    arguments = cast("JsonValue", _decoder.decode(arguments))
             return arguments if isinstance(arguments, dict) else fields
     return fields
 
