@@ -3,7 +3,7 @@
 import importlib.util
 import sys
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -47,7 +47,7 @@ def allow_code(*names: str) -> None:
 
 
 @contextmanager
-def of_stored_run() -> Iterator[None]:
+def of_stored_run() -> Generator[None]:
     """Let only references be imported that you named, since those of a run may be somebody else's."""
     before = _reading.set(True)
     try:
@@ -215,7 +215,8 @@ def _names_in(module: ModuleType) -> str:
     own = (
         name
         for name, value in vars(module).items()
-        if getattr_static(value, "__module__", None) == module.__name__ or hasattr(type(value), "ascore")
+        if getattr_static(value, "__module__", None) == module.__name__
+        or hasattr(cast("object", type(value)), "ascore")
     )
     names = join_limited([name for name in own if not name.startswith("_")], _NAMES_SHOWN, ", ")
     return f"; it has {names}" if names else ""

@@ -154,10 +154,13 @@ def test_processes_of_their_own_find_them_too_and_a_run_is_resumed_with_the_same
     words = ("run", "turns.jsonl", *FORMAT, "--scorer", "my_scorers.py:polite")
     _, out, _ = cli(*words, "--workers", "2")
     assert means(out) == {"polite": "0.500"}
-    _, out, err = cli("resume", "1", "--retry-failed")
+    code, _, err = cli("resume", "1", "--retry-failed")
+    assert code == 2
+    assert "my_reader.py is code that a stored run names" in err
+    _, out, err = cli("resume", "1", "--retry-failed", "--allow-code")
     assert means(out) == {"polite": "0.500"}, err
     (own / "my_scorers.py").write_text((own / "my_scorers.py").read_text().replace("looked for", "found no"))
-    code, _, err = cli("resume", "1", "--retry-failed")
+    code, _, err = cli("resume", "1", "--retry-failed", "--allow-code")
     assert code == 2
     assert "polite has changed" in err
 
