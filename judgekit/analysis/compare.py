@@ -2,7 +2,7 @@
 
 import html
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from judgekit.analysis.comparability import check_references, comparison_warnings
-from judgekit.analysis.corrected_difference import correct_difference
+from judgekit.analysis.corrected_difference import DifferenceCorrection, correct_difference
 from judgekit.analysis.difference import Difference, PairedNumbers, compare_scorer
 from judgekit.analysis.difference_gates import DIFFERENCE_FIELDS, difference_gate_result
 from judgekit.analysis.gates import Gate, GateResults
@@ -107,6 +107,11 @@ class Comparison:
         return [ChangedScore(before[a], after[b]) for a, b in sides]
 
     @property
+    def contradictions(self) -> Sequence[str]:
+        """A sentence for each scorer whose judge and labels differ in the sign or in what is decided."""
+        return [difference.contradiction for difference in self.scorers if difference.contradiction]
+
+    @property
     def heading(self) -> str:
         """The numbers of both runs, and how many samples are paired."""
         sides = (("A", self.a), ("B", self.b))
@@ -129,8 +134,9 @@ class Comparison:
     def __rich__(self) -> RenderableType:
         lines = (Text(printable(line)) for line in self.notes())
         return Group(
+            *(Text(printable(line), style="bold") for line in self.contradictions),
             Text(printable(self.heading)),
-            text_table(_COLUMNS, (difference.cells() for difference in self.scorers), words=2),
+            text_table(_COLUMNS, (row for difference in self.scorers for row in difference.table_rows()), words=2),
             *lines,
         )
 
@@ -143,10 +149,11 @@ class Comparison:
         def row(kind: str, cells: Iterable[str]) -> str:
             return f"<tr>{''.join(f'<{kind}>{_escaped(cell)}</{kind}>' for cell in cells)}</tr>"
 
-        lines = "".join(row("td", difference.cells()) for difference in self.scorers)
+        lines = "".join(row("td", cells) for difference in self.scorers for cells in difference.table_rows())
+        first = "".join(f"<p><strong>{_escaped(line)}</strong></p>" for line in self.contradictions)
         notes = "".join(f"<li>{_escaped(line)}</li>" for line in self.notes())
         return (
-            f"<p>{_escaped(self.heading)}</p><table><thead>{row('th', _COLUMNS)}</thead><tbody>{lines}</tbody></table>"
+            f"{first}<p>{_escaped(self.heading)}</p><table><thead>{row('th', _COLUMNS)}</thead><tbody>{lines}</tbody></table>"
             f"<ul>{notes}</ul>"
         )
 
@@ -156,6 +163,7 @@ class Comparison:
             "a": _run_json(self.a, self.unpaired_a),
             "b": _run_json(self.b, self.unpaired_b),
             "pairs": self.pairs,
+            "contradictions": list(self.contradictions),
             "warnings": list(self.warnings),
             "gates": [gate._asdict() for gate in self.gates.gates],
             "scorers": [
@@ -186,7 +194,8 @@ def compare(
         a: The baseline.
         b: The run to compare with it.
         gates: Conditions on the difference, such as ``tool_call_f1.difference.lower >= -0.02``.
-        labels: Human labels on samples of A, of B or of both, each with its ``run``, by which differences are corrected.
+        labels: Human labels on samples of A, of B or of both, each with its ``run``, by which differences are corrected;
+            the corrected difference then gives the verdict.
         allow_changed_references: Whether to warn, instead of raising an error, if pairs are scored against different
             references or tasks.
 
@@ -213,15 +222,17 @@ def compare(
     if not allow_changed_references:
         check_references(a, b, pairs)
     compared = {name: compare_scorer(name, pairs.scored(name)) for name in names}
-    adjusted = holm([difference.p for difference, _, _ in compared.values()])
-    differences = {name: replace(compared[name][0], p_holm=p) for name, p in zip(names, adjusted, strict=True)}
-    for name, those in labeled.items():
-        correction = correct_difference(a, b, name, pairs.scored(name), those)
-        differences[name] = replace(differences[name], correction=correction)
+    corrections = {name: correct_difference(a, b, name, pairs.scored(name), given) for name, given in labeled.items()}
+    differences = _adjusted({name: difference for name, (difference, _, _) in compared.items()}, corrections)
+    audited = {name for run in (a, b) for name, status in run.audits.items() if status.record} if parsed else ()
     samples = max(pairs.samples_a, pairs.samples_b)
     results = [
         difference_gate_result(
-            gate, differences[gate.scorer or ""], samples, pairs.damaged_scores.get(gate.scorer or "", 0)
+            gate,
+            differences[gate.scorer or ""],
+            samples,
+            pairs.damaged_scores.get(gate.scorer or "", 0),
+            is_audited=gate.scorer in audited,
         )
         for gate in parsed
     ]
@@ -238,6 +249,28 @@ def compare(
         {name: worse for name, (_, worse, _) in compared.items()},
         {name: better for name, (_, _, better) in compared.items()},
     )
+
+
+def _adjusted(
+    differences: Mapping[str, Difference], corrections: Mapping[str, DifferenceCorrection]
+) -> Mapping[str, Difference]:
+    """Return differences with their corrections, and p adjusted for the number of scorers.
+
+    Verdicts hold together, so the p of each scorer's leading verdict counts. By the judge alone, that of each judge does.
+    """
+    own = {name: difference.p for name, difference in differences.items()}
+    corrected = {name: correction.p for name, correction in corrections.items() if correction.p is not None}
+    alone, leading = (dict(zip(p, holm(list(p.values())), strict=True)) for p in (own, own | corrected))
+    return {
+        name: replace(
+            difference,
+            p_holm=(alone if name in corrected else leading)[name],
+            correction=replace(corrections[name], p_holm=leading[name] if name in corrected else None)
+            if name in corrections
+            else None,
+        )
+        for name, difference in differences.items()
+    }
 
 
 def _rows_by_number(run: Run, scorer: str, numbers: AbstractSet[int]) -> dict[int, Row]:

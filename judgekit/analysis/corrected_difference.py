@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import exp, log, sqrt
 from typing import Self
 
 import numpy as np
@@ -26,6 +26,7 @@ from judgekit.stats.quantiles import normal_quantile
 from judgekit.stats.wilson import Interval
 
 _ALPHA, _POWER = 0.05, 0.8
+_LEAST_P, _HALVINGS = 1e-6, 18
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class DifferenceCorrection:
         a: The mean that people would give A, over the pairs; ``None`` if the correction is refused.
         b: The mean that they would give B.
         interval: The 95 % interval of b - a.
+        p: The two-sided p at which the interval just contains 0, but at least 0.000001.
+        p_holm: p adjusted for the number of scorers; those without labels count with their own p.
         unavailable_reason: Why the labels do not support a correction; empty if they do.
         assumptions: The assumptions under which the correction is right.
         notes: What the labels of one run alone say, and labels that could not be used.
@@ -50,6 +53,8 @@ class DifferenceCorrection:
     a: float | None = None
     b: float | None = None
     interval: Interval | None = None
+    p: float | None = None
+    p_holm: float | None = None
     unavailable_reason: str = ""
     assumptions: str = ""
     notes: Sequence[str] = ()
@@ -59,9 +64,14 @@ class DifferenceCorrection:
         """The corrected mean of B minus that of A."""
         return None if self.a is None or self.b is None else self.b - self.a
 
+    @property
+    def label_counts(self) -> str:
+        """The numbers of labeled pairs in words."""
+        return f"labels of {self.labels_a:,} pairs on A, {self.labels_b:,} on B, {self.labels_both:,} on both"
+
     def lines(self) -> Iterator[str]:
         """Yield lines that say all of it."""
-        counts = f"labels of {self.labels_a:,} pairs on A, {self.labels_b:,} on B, {self.labels_both:,} on both"
+        counts = self.label_counts
         if self.a is None or self.b is None or self.interval is None:
             yield f"no corrected difference ({counts}): {self.unavailable_reason}"
         else:
@@ -83,6 +93,8 @@ class DifferenceCorrection:
             "b": self.b,
             "difference": self.difference,
             "interval": None if self.interval is None else self.interval._asdict(),
+            "p": self.p,
+            "p_holm": self.p_holm,
             "unavailable_reason": self.unavailable_reason,
             "assumptions": self.assumptions,
             "notes": list(self.notes),
@@ -134,10 +146,25 @@ def correct_difference(
         None if estimate is None else estimate.a,
         None if estimate is None else estimate.b,
         None if estimate is None else estimate.interval,
+        None if estimate is None else _p_value(first.tasks(), second.tasks(), pairs),
+        None,
         reason,
         join_limited(dict.fromkeys(side.assumption for side in sides.values() if side.assumption)),
         notes,
     )
+
+
+def _p_value(a: LabeledTasks, b: LabeledTasks, pairs: ScoredPairs) -> float:
+    """Return the least alpha, by bisection, whose interval leaves out 0."""
+    low, high = log(_LEAST_P), 0.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        estimate = corrected_difference(a, b, pairs.groups, level=1 - exp(middle))
+        if estimate is None or estimate.interval.low <= 0 <= estimate.interval.high:
+            low = middle
+        else:
+            high = middle
+    return exp(high)
 
 
 def _one_sided(
@@ -224,7 +251,6 @@ class _LabeledSide:
         return int(self.is_labeled.sum())
 
     def tasks(self) -> LabeledTasks:
-
         return LabeledTasks(self.judged, self.labels, self.applicable, self.strata)
 
     def correlation(self) -> float:

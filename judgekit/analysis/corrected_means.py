@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from math import floor
 from typing import NamedTuple
 
-from judgekit.analysis.gates import CORRECTED_FIELDS, OPERATORS, TOLERANCE, Gate, meet_same_gates
+from judgekit.analysis.gates import CORRECTED_FIELDS, MEAN_FIELDS, OPERATORS, TOLERANCE, Gate, meet_same_gates
 from judgekit.runs.audit_records import Correction
 from judgekit.runs.intervals import Estimate
 from judgekit.runs.results import Run
@@ -30,16 +30,12 @@ class MeanBound(NamedTuple):
 
 def run_corrections(run: Run) -> Mapping[str, Correction]:
     """Return the corrected mean of each scorer whose judge was audited, or the reason why there is none."""
-    return {scorer: _correction(run, scorer) for scorer, status in run.audits.items() if status.record is not None}
-
-
-def _correction(run: Run, scorer: str) -> Correction:
-    overall = run.summary[scorer].overall
-    if overall is not None and overall.name != "mean":
-        return Correction(unavailable_reason=f"only a mean can be corrected, and {scorer} reports {overall.name}")
+    audited = [scorer for scorer, status in run.audits.items() if status.record is not None]
+    if not audited:
+        return {}
     from judgekit.analysis.correction import corrected_mean  # noqa: PLC0415 - loads numpy
 
-    return corrected_mean(run, scorer)
+    return {scorer: corrected_mean(run, scorer) for scorer in audited}
 
 
 def corrected_means(corrections: Mapping[str, Correction]) -> Mapping[str, Estimate]:
@@ -63,11 +59,7 @@ def mean_bounds(run: Run) -> Mapping[str, MeanBound]:
     bounds: dict[str, MeanBound] = {}
     for text in gates if isinstance(gates, list) else ():
         gate = Gate.parse(str(text), names)
-        if (
-            gate.scorer is not None
-            and gate.field in ("value", "lower", "upper", *CORRECTED_FIELDS)
-            and gate.operator != "=="
-        ):
+        if gate.scorer is not None and gate.field in (*MEAN_FIELDS, *CORRECTED_FIELDS) and gate.operator != "==":
             bound = MeanBound(gate.operator, gate.bound)
             bounds[gate.scorer] = max(bounds.get(gate.scorer, bound), bound, key=_strictness)
     return bounds

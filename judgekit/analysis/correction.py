@@ -36,6 +36,9 @@ def corrected_mean(run: Run, scorer: str) -> Correction:
         return Correction(
             unavailable_reason=f"{status}; judgekit audit {run.number} compares its judge with human labels"
         )
+    overall = run.summary[scorer].overall
+    if overall is not None and overall.name != "mean":
+        return Correction(unavailable_reason=f"only a mean can be corrected, and {scorer} reports {overall.name}")
     if status.scope_text:
         rows = list(run.rows(scorer=scorer, statuses=["scored"]))
         return rogan_gladen(rows, run.population(scorer), JudgeErrors.of(audit_record))

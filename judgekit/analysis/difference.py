@@ -19,6 +19,14 @@ from judgekit.stats.wilson import Interval
 
 ChangeVerdict: TypeAlias = Literal["better", "worse", "no evidence", "unchanged", "not compared"]
 
+_SENTENCES: Mapping[ChangeVerdict, str] = {
+    "better": "B is better",
+    "worse": "B is worse",
+    "no evidence": "there is no evidence of a difference",
+    "unchanged": "no score changed",
+    "not compared": "nothing was compared",
+}
+_DECIDED = {"better", "worse"}
 _ALPHA = 0.05
 _ROUNDING = 1e-9  # values that are no further apart are equal
 _DRAWS = 1_000
@@ -47,9 +55,33 @@ class AggregateDifference(NamedTuple):
         )
 
 
+class ChangeEstimate(NamedTuple):
+    """A verdict on B with its numbers: by the scores themselves, or corrected by human labels."""
+
+    verdict: ChangeVerdict
+    a: float | None
+    b: float | None
+    interval: Interval | None
+    p_holm: float | None
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the cells of a table, with ``-`` for missing numbers."""
+        if self.a is None or self.b is None:
+            return self.verdict, *["-"] * 5
+        interval = "-" if self.interval is None else _interval_text(self.interval)
+        p = "-" if self.p_holm is None else _chance(self.p_holm)
+        return self.verdict, f"{self.a:.3f}", f"{self.b:.3f}", f"{self.b - self.a:+z.3f}", interval, p
+
+    def __str__(self) -> str:
+        _, _, _, difference, interval, _ = self.cells()
+        return f"{_SENTENCES[self.verdict]} ({difference}{'' if interval == '-' else f', {interval}'})"
+
+
 @dataclass(frozen=True)
 class Difference:
     """The difference between the scores of one scorer in A and B; above 0, B is better.
+
+    All numbers but those of ``correction`` are computed from the scores themselves: with a judge, by the judge alone.
 
     Attributes:
         scorer: The scorer's name.
@@ -60,7 +92,7 @@ class Difference:
         interval: The 95 % interval of the mean difference, clustered if there are groups.
         test: ``exact McNemar`` if all values are 0 or 1 and no group has two pairs, else ``sign-flip permutation``.
         p: The two-sided p of that test.
-        p_holm: p adjusted for the number of scorers.
+        p_holm: p adjusted for the number of scorers; where others are corrected, these count with their corrected p.
         detectable: The smallest true difference that this many pairs with this spread would have shown with a
             probability of 80 %, if this scorer alone were tested at 0.05.
         better: The number of pairs with a higher value in B.
@@ -91,14 +123,45 @@ class Difference:
 
     @property
     def verdict(self) -> ChangeVerdict:
-        """The verdict on B, which is better or worse if the adjusted p is below 0.05."""
-        if self.p_holm is None or self.difference is None:
-            return "not compared"
-        if not self.better + self.worse:
-            return "unchanged"
-        if self.p_holm >= _ALPHA:
-            return "no evidence"
-        return "better" if self.difference > 0 else "worse"
+        """The verdict on B: by the corrected difference if labels support one, else by the scores themselves."""
+        return self.leading.verdict
+
+    @property
+    def by_scores(self) -> ChangeEstimate:
+        """The verdict by the scores themselves: with a judge, by the judge alone."""
+        is_unchanged = self.p_holm is not None and not self.better + self.worse
+        verdict = "unchanged" if is_unchanged else _verdict(self.difference, self.p_holm)
+        return ChangeEstimate(verdict, self.a, self.b, self.interval, self.p_holm)
+
+    @property
+    def corrected(self) -> ChangeEstimate | None:
+        """The verdict by the corrected difference; ``None`` without labels that support one."""
+        correction = self.correction
+        if correction is None or correction.difference is None:
+            return None
+        verdict = _verdict(correction.difference, correction.p_holm)
+        return ChangeEstimate(verdict, correction.a, correction.b, correction.interval, correction.p_holm)
+
+    @property
+    def leading(self) -> ChangeEstimate:
+        """The corrected verdict if there is one, else that by the scores themselves."""
+        return self.corrected or self.by_scores
+
+    @property
+    def contradiction(self) -> str:
+        """A sentence on labels and judge if they differ in the sign or in what is decided; empty if they do not."""
+        corrected, alone, correction = self.corrected, self.by_scores, self.correction
+        if corrected is None or correction is None:
+            return ""
+        has_other_sign = (correction.difference or 0) * (self.difference or 0) < 0
+        if not has_other_sign and (
+            corrected.verdict == alone.verdict or not {corrected.verdict, alone.verdict} & _DECIDED
+        ):
+            return ""
+        return (
+            f"{self.scorer}: the judge and human labels disagree: corrected by the labels, {corrected}; by the judge "
+            f"alone, {alone}"
+        )
 
     @property
     def method(self) -> str:
@@ -107,7 +170,11 @@ class Difference:
 
     def notes(self) -> Iterator[str]:
         """Yield notes on the numbers, a line each."""
-        yield "; ".join((self._counted(), *self._caveats()))
+        alone = ""
+        if self.correction is not None:
+            yield from self.correction.lines()
+            alone = "by the judge alone: "
+        yield f"{alone}{'; '.join((self._counted(), *self._caveats()))}"
         if self.excluded:
             outcomes = ", ".join(
                 format_outcomes(pair, ("A", "B"), "in", times) for pair, times in self.excluded.items()
@@ -116,8 +183,6 @@ class Difference:
         if self.overall is not None:
             other = "; the table shows the mean of the single scores instead"
             yield f"{self.overall}{other if self._has_another_number else ''}"
-        if self.correction is not None:
-            yield from self.correction.lines()
 
     def _counted(self) -> str:
         if not self.pairs:
@@ -135,7 +200,7 @@ class Difference:
 
     def _caveats(self) -> Iterator[str]:
         """Yield caveats on a high p."""
-        if self.verdict != "no evidence":
+        if self.by_scores.verdict != "no evidence":
             return
         yield "no evidence of a difference"
         if self.p is not None and self.p < _ALPHA:
@@ -147,15 +212,13 @@ class Difference:
         else:
             yield f"one of {self.detectable:.2g} or more would likely have been detected"
 
-    def cells(self) -> tuple[str, ...]:
-        """Return the row of a table, with ``-`` for missing numbers."""
-        if self.a is None or self.b is None:
-            numbers = ["-"] * 5
+    def table_rows(self) -> Iterator[tuple[str, ...]]:
+        """Yield the row of a table; if it is corrected, the row by the judge alone follows."""
+        if self.corrected is None:
+            yield self.scorer, *self.by_scores.cells()
         else:
-            numbers = [f"{self.a:.3f}", f"{self.b:.3f}", f"{self.b - self.a:+z.3f}"]
-            numbers += ["-" if self.interval is None else _interval_text(self.interval)]
-            numbers += ["-" if self.p_holm is None else _chance(self.p_holm)]
-        return self.scorer, self.verdict, *numbers
+            yield f"{self.scorer}, corrected", *self.corrected.cells()
+            yield f"{self.scorer}, by the judge alone", *self.by_scores.cells()
 
     def as_json(self) -> dict[str, JsonValue]:
         """Return the difference as JSON."""
@@ -163,6 +226,8 @@ class Difference:
         return {
             "scorer": self.scorer,
             "verdict": self.verdict,
+            "verdict_by_scores": self.by_scores.verdict,
+            "contradiction": self.contradiction,
             "pairs": self.pairs,
             "a": self.a,
             "b": self.b,
@@ -178,6 +243,15 @@ class Difference:
             "overall": None if overall is None else {**overall._asdict(), "interval": _interval_json(overall.interval)},
             "correction": None if self.correction is None else self.correction.as_json(),
         }
+
+
+def _verdict(difference: float | None, p_holm: float | None) -> ChangeVerdict:
+    """Return a verdict on B, which is better or worse if the adjusted p is below 0.05."""
+    if difference is None or p_holm is None:
+        return "not compared"
+    if p_holm >= _ALPHA:
+        return "no evidence"
+    return "better" if difference > 0 else "worse"
 
 
 class PairedNumbers(NamedTuple):

@@ -28,8 +28,9 @@ OPERATORS: Mapping[str, Callable[[float], bool]] = {
     "==": lambda above: abs(above) < TOLERANCE,
 }
 """By operator, whether a number that exceeds a bound by this much meets it."""
+MEAN_FIELDS = ("value", "lower", "upper")
 CORRECTED_FIELDS = ("corrected", "corrected.lower", "corrected.upper")
-_NUMBERS = ("value", "lower", "upper", "min", *CORRECTED_FIELDS)
+_NUMBERS = (*MEAN_FIELDS, "min", *CORRECTED_FIELDS)
 _OF_COVERAGE = ("n", "coverage", "skipped", "abstained")
 _OF_ALL = ("n", "coverage", *UNSCORED_STATUSES, "cost_usd")  # gates on all scores of a run together
 
@@ -155,7 +156,12 @@ def check_gates(run: Run, gates: Iterable[str], *, min_coverage: float | None = 
         for line in run.summary
         if (line.counts["failed"] and not {line.scorer, None} & decided) or (line.overall and line.overall.error)
     ]
-    to_correct = {gate.scorer for gate in parsed if gate.scorer and gate.field in CORRECTED_FIELDS}
+    audited = {scorer for scorer, status in run.audits.items() if status.record is not None}
+    to_correct = {
+        gate.scorer
+        for gate in parsed
+        if gate.scorer and (gate.field in CORRECTED_FIELDS or (gate.field in MEAN_FIELDS and gate.scorer in audited))
+    }
     corrections: Mapping[str, Correction] = {}
     if to_correct:
         from judgekit.analysis.correction import corrected_mean  # noqa: PLC0415 - loads numpy
@@ -251,7 +257,8 @@ class Gate:
         Args:
             summary: The numbers of the run.
             low_coverage: For each scorer whose numbers cover too few samples, a sentence that says so.
-            corrections: The corrected means of the scorers that gates ask for.
+            corrections: The corrected means of the scorers that gates ask for, and of audited ones with gates on the
+                raw mean.
             lowest: The rows with the lowest value of these scorers.
         """
         scorer = self.scorer or ""
@@ -262,7 +269,11 @@ class Gate:
         elif row is not None:
             number, explanation, too_low = self._sample_value(row, summary[scorer])
         else:
-            number, explanation = self._scorer_value(summary) if self.field in _NUMBERS else self._run_value(summary)
+            number, explanation = (
+                self._scorer_value(summary, corrections.get(scorer))
+                if self.field in _NUMBERS
+                else self._run_value(summary)
+            )
         too_few = low_coverage.get(scorer, "") if self.field in _NUMBERS else ""
         damaged = sum(len(line.damaged_samples) for line in summary if self.scorer in (None, line.scorer))
         left_out = f"{count_text(damaged, 'damaged row')} left out" if damaged else ""
@@ -277,8 +288,8 @@ class Gate:
         """Return the result for a number; ``of`` says where the number comes from."""
         return GateResult(self.text, self._is_met(number), f"found {self._shown(number)} ({of})")
 
-    def _scorer_value(self, summary: Summary) -> tuple[float | None, str]:
-        """Return a number of a scorer, or ``None``, and an explanation."""
+    def _scorer_value(self, summary: Summary, correction: Correction | None) -> tuple[float | None, str]:
+        """Return a number of a scorer, or ``None``, and an explanation, which tells a raw mean from a corrected one."""
         scorer = self.scorer or ""
         line = summary.scorers.get(scorer, ScorerSummary(scorer))
         if (number := line.value) is None:
@@ -291,7 +302,10 @@ class Gate:
                 few = "there are too few values, values of only one group, or too many to resample"
                 return None, f"{line.scorer} has no interval: {few} ({line.coverage()})"
             number, how = interval.low if self.field == "lower" else interval.high, f"{interval.method}, "
-        return number, f"found {self._shown(number)} ({how}{line.coverage()})"
+        explanation = f"found {self._shown(number)} ({'raw, ' if correction else ''}{how}{line.coverage()})"
+        if correction and correction.corrected:
+            explanation += f"; the report's mean is the corrected one, {correction.corrected}"
+        return number, explanation
 
     def _sample_value(self, row: Row, line: ScorerSummary) -> tuple[float | None, str, str]:
         """Return the lowest value of a sample, an explanation, and how many samples are too low."""

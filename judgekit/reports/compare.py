@@ -19,7 +19,8 @@ def show_changes(comparison: Comparison, limit: int, console: Console) -> None:
         ):
             if changes := find(difference.scorer, limit):
                 shown = f", the {len(changes):,} that changed most" if len(changes) < count else ""
-                console.print(f"\n{printable(difference.scorer)}, {count:,} {kind} in B{shown}:")
+                alone = " by the judge alone" if difference.corrected else ""
+                console.print(f"\n{printable(difference.scorer)}, {count:,} {kind} in B{alone}{shown}:")
                 grid = Table.grid(padding=(0, 2))
                 for change in changes:
                     reasons = tell_apart([row.score.reason or "no reason given" for row in change])

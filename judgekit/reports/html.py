@@ -293,6 +293,7 @@ def _notes(side: _Side, called: str) -> Iterator[JsonValue]:
 def _comparison(comparison: Comparison) -> JsonValue:
     return {
         "head": comparison.heading,
+        "contradictions": list(comparison.contradictions),
         "warnings": list(comparison.warnings),
         "told": [line for line in comparison.notes() if line.removeprefix("warning: ") not in comparison.warnings],
         "scorers": [_difference(difference) for difference in comparison],

@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pytest
 
+from judgekit import Sample, run, scorer
 from judgekit.analysis.compare import compare
 from judgekit.analysis.labels import HumanLabel
 from judgekit.analysis.sampling import draw_samples
@@ -72,7 +73,7 @@ def test_labels_of_both_runs_correct_the_difference(runs):
     assert (found.a, found.b, *found.interval[:2]) == pytest.approx((theirs.a, theirs.b, *theirs.interval[:2]))
     assert found.interval.low < sum(truth_b) / N - sum(truth_a) / N < found.interval.high
     assert found.interval.high < one.difference  # the judge alone says that B is much better
-    assert one.verdict == "better"
+    assert (one.verdict, one.by_scores.verdict) == ("no evidence", "better")
     both = {label.number for label in first} & {label.number for label in second}
     assert (found.labels_a, found.labels_b, found.labels_both) == (80, 80, len(both))
     assert (found.unavailable_reason, found.assumptions, found.notes) == ("", "", [])
@@ -201,6 +202,118 @@ def test_a_label_must_tell_its_run_and_a_scorer_of_both(runs, judged):
         compare(a, b, labels=[label.model_copy(update={"scorer": "other"})])
     with pytest.raises(ConfigError, match="both runs have the number 1, so labels cannot name one"):
         compare(judged([1.0, 0.0]), judged([1.0, 1.0]), labels=[label])
+
+
+def test_where_judge_and_labels_disagree_on_what_is_decided_the_first_sentence_says_so(runs):
+    a, b, truth_a, truth_b = runs
+    comparison = compare(a, b, labels=[*drawn_from(a, truth_a, 80), *drawn_from(b, truth_b, 80)])
+    (one,) = comparison
+    found = one.correction
+    sentence = (
+        "tone: the judge and human labels disagree: corrected by the labels, there is no evidence of a difference "
+        f"({found.difference:+z.3f}, {found.interval.low:+z.3f} to {found.interval.high:+z.3f}); by the judge alone, B is "
+        f"better ({one.difference:+z.3f}, {one.interval.low:+z.3f} to {one.interval.high:+z.3f})"
+    )
+    assert " ".join(str(comparison).split()).startswith(sentence)
+    assert comparison._repr_html_().startswith(f"<p><strong>{sentence}</strong></p>")
+    assert comparison.as_json()["contradictions"] == [sentence]
+    corrected, alone = (line.split() for line in str(comparison).splitlines() if " tone, " in line)
+    assert corrected[:4] == ["tone,", "corrected", "no", "evidence"]
+    assert alone[:8] == [*("tone,", "by", "the", "judge", "alone", "better"), f"{one.a:.3f}", f"{one.b:.3f}"]
+    assert "tone: by the judge alone: " in str(comparison)
+
+
+def test_where_labels_decide_otherwise_or_what_the_judge_does_not_see_they_decide(judged, tmp_path):
+    store = tmp_path / "runs.sqlite"
+    high, low = ([float(number % 10 < share) for number in range(N)] for share in (8, 4))
+    for judge_a, judge_b, alone in ((low, high, "B is better (+0.400"), (low, low, "no score changed (+0.000")):
+        a, b = judged(judge_a, store=store), judged(judge_b, store=store)
+        labels = [*drawn_from(a, high, 60, seed=1), *drawn_from(b, low, 60, seed=2)]
+        comparison = compare(a, b, labels=labels, gates=["tone.difference.corrected.upper < 0"])
+        (sentence,) = comparison.contradictions
+        assert comparison["tone"].verdict == "worse"
+        assert "corrected by the labels, B is worse (-0." in sentence
+        assert f"by the judge alone, {alone}" in sentence
+        assert comparison.gates.met
+
+
+def test_judge_and_labels_that_agree_contradict_nothing(judged, tmp_path):
+    store = tmp_path / "runs.sqlite"
+    truths = [outcomes(share, 0.9, 0.9, seed) for share, seed in ((0.2, 1), (0.8, 2))]
+    a, b = (judged(said, store=store) for _, said in truths)
+    comparison = compare(a, b, labels=[*drawn_from(a, truths[0][0], 80), *drawn_from(b, truths[1][0], 80)])
+    assert comparison["tone"].verdict == comparison["tone"].by_scores.verdict == "better"
+    assert comparison.contradictions == []
+    assert str(comparison).startswith("A is run 1 ")
+    assert compare(a, b).contradictions == []
+
+
+def test_the_corrected_p_is_where_the_interval_just_contains_0(runs):
+    a, b, truth_a, truth_b = runs
+    (one,) = compare(a, b, labels=[*drawn_from(a, truth_a, 80), *drawn_from(b, truth_b, 80)])
+    p = one.correction.p
+    assert one.correction.p_holm == p  # of one scorer
+    sides = (
+        LabeledTasks(values(run), known(truth, drawn_from(run, truth, 80)))
+        for run, truth in ((a, truth_a), (b, truth_b))
+    )
+    interval = corrected_difference(*sides, level=1 - p).interval
+    assert min(abs(interval.low), abs(interval.high)) < 1e-4
+
+
+def test_corrected_verdicts_are_adjusted_for_the_number_of_scorers(tmp_path):
+    names = ["one", "two", "three"]
+
+    def of(name):
+        return scorer(name=name)(lambda sample: sample.metadata["passes"])
+
+    truths = [outcomes(share, 0.9, 0.9, seed)[0] for share, seed in ((0.5, 1), (0.62, 2))]
+    a, b = (
+        run(
+            [Sample(id=f"s{number}", metadata={"passes": passes}) for number, passes in enumerate(truth)],
+            [of(name) for name in names],
+            store=tmp_path / "runs.sqlite",
+        )
+        for truth in truths
+    )
+    labels = [
+        label.model_copy(update={"scorer": name})
+        for side, truth in zip((a, b), truths, strict=True)
+        for label in labels_of(side, truth, range(N))
+        for name in names[:2]
+    ]
+    first, second, third = compare(a, b, labels=labels)
+    assert first.correction.p_holm == pytest.approx(3 * min(first.correction.p, third.p))
+    assert first.correction.p_holm == second.correction.p_holm
+    assert first.p_holm == pytest.approx(3 * first.p)  # by the judge alone
+    assert third.p_holm >= 3 * min(first.correction.p, third.p)
+
+
+def test_gates_on_the_corrected_difference_and_what_raw_ones_say(runs):
+    a, b, truth_a, truth_b = runs
+    labels = [*drawn_from(a, truth_a, 80), *drawn_from(b, truth_b, 80)]
+    gates = [
+        *("tone.difference.corrected >= 0.2", "tone.difference.corrected.lower >= -0.5"),
+        *("tone.difference.corrected.upper <= 0", "tone.difference.lower > 0", "tone.p < 0.05", "tone.pairs >= 300"),
+    ]
+    comparison = compare(a, b, labels=labels, gates=gates)
+    (one,) = comparison
+    results = comparison.gates.gates
+    assert [gate.met for gate in results] == [False, True, False, True, True, True]
+    counts = f"(PPI++, labels of 80 pairs on A, 80 on B, {one.correction.labels_both} on both)"
+    assert all(gate.value_text.endswith(counts) for gate in results[:3])
+    raw = f"; raw, by the judge alone; corrected by labels, {one.corrected}"
+    assert all(gate.value_text.endswith(raw) for gate in results[3:5])
+    assert "raw" not in results[5].value_text
+
+
+def test_gates_on_a_corrected_difference_that_does_not_exist_are_not_met_and_say_why(runs):
+    a, b, truth_a, _ = runs
+    gates = ["tone.difference.corrected >= -1"]
+    for labels, why in (([], "it has no human labels"), (drawn_from(a, truth_a, 80), "there are no human labels of B")):
+        (gate,) = compare(a, b, labels=labels, gates=gates).gates.gates
+        assert not gate.met
+        assert gate.value_text.startswith(f"tone has no corrected difference: {why}")
 
 
 def test_all_of_it_is_in_the_text_the_json_and_the_page(runs):

@@ -16,7 +16,7 @@ from judgekit.analysis.corrected_means import (
     mean_bounds,
     run_corrections,
 )
-from judgekit.analysis.gates import Gate, GateResults
+from judgekit.analysis.gates import Gate, GateResults, check_gates
 from judgekit.reports.html import html_report
 from judgekit.reports.markdown import markdown_report
 from judgekit.reports.summary import show_summary
@@ -97,6 +97,19 @@ def test_the_strictest_gate_of_a_run_on_a_scorer_is_what_its_mean_must_meet(gate
 
 
 # --- where it stands
+
+
+def test_a_gate_on_a_raw_mean_that_the_report_corrects_says_so(audited_run):
+    run, found = audited_run
+    gates = ["tone >= 0.6", "tone.lower >= 0.1", "tone.n >= 24", "greeted >= 0.5", "tone.corrected >= 0.6"]
+    raw, lower, *others = check_gates(run, gates).gates
+    corrected = f"; the report's mean is the corrected one, {found.scorers[0].correction.corrected}"
+    assert (raw.met, raw.value_text) == (True, f"found 0.667 (raw, n=24 of 24){corrected}")
+    assert "(raw, modified Wilson, " in lower.value_text
+    assert lower.value_text.endswith(corrected)
+    assert not any("raw" in gate.value_text for gate in others)
+    (page,) = [line for line in markdown_report(run, check_gates(run, gates[:1])) if "tone >= 0.6" in line]
+    assert "raw, n=24 of 24" in page
 
 
 def words(run: Run) -> str:

@@ -154,6 +154,9 @@ def test_labels_of_both_runs_correct_the_difference(cli):
     assert "tool_call_f1: corrected difference -0.250 (" in told
     assert "A 0.750, B 0.500, by PPI++ and labels of 12 pairs on A, 12 on B, 12 on both" in told
     assert "corrected difference -0.250" in Path("found.html").read_text(encoding="utf-8")
+    first = "tool_call_f1: the judge and human labels disagree: corrected by the labels, there is no evidence of a"
+    assert told.startswith(first)
+    assert "tool_call_f1, 8 worse in B by the judge alone, the 3 that changed most:" in out
 
 
 def test_labels_of_one_run_correct_nothing(cli):

@@ -474,6 +474,38 @@ def test_only_a_difference_that_there_is_evidence_of_has_a_color(compared, opene
         assert row.locator(".better, .worse, .arrow:not(:empty)").count() == 0
 
 
+def test_what_labels_contradict_is_the_first_sentence_and_the_judges_own_stands_below_the_corrected(opened, tmp_path):
+    @scorer
+    def tone(sample: Sample) -> float:
+        return sample.metadata["passes"]
+
+    before, after = (
+        run(
+            [Sample(id=f"s{number}", metadata={"passes": float(number % 10 < share)}) for number in range(100)],
+            [tone],
+            store=tmp_path / "runs.sqlite",
+        )
+        for share in (4, 8)
+    )
+    labels = [
+        HumanLabel(sample=f"s{number}", scorer="tone", value=float(number * side.number % 10 < 5), run=side.number)
+        for side in (before, after)
+        for number in range(100)
+    ]
+    path = tmp_path / "report.html"
+    path.write_text("".join(html_report(compare(before, after, labels=labels))), encoding="utf-8")
+    with opened(path) as page:
+        first = page.locator(".overview .note").first.inner_text()
+        assert first.startswith(
+            "tone: the judge and human labels disagree: corrected by the labels, there is no evidence"
+        )
+        row = page.locator(".differences tbody tr")
+        assert row.locator("th").inner_text().split("\n") == [
+            *("tone", "no evidence of a difference", "by the judge alone: better")
+        ]
+        assert row.locator("td[data-name=B]").inner_text().split("\n") == ["0.600", "corrected", "judge 0.800"]
+
+
 def test_pairs_that_are_left_out_can_be_looked_at(compared, opened):
     with opened(compared) as page:
         left_out = page.locator(".differences tr", has_text="halves").locator("td[data-name='left out'] a")

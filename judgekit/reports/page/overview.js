@@ -5,6 +5,7 @@ function overview() {
   return el("div", { class: "overview" },
     el("h1", { tabindex: -1 }, a ? `Run ${b.number} compared with run ${a.number}` : `Run ${b.number}`),
     el("p", { class: "lead" }, [plural(b.samples, "sample"), b.started.slice(0, 16), ...b.inputs.map((one) => recorded(one.path.split(/[\\/]/).pop()))].flatMap((one, at) => (at ? [" · ", one] : [one]))),
+    comparison?.contradictions.map((line) => el("p", { class: "note" }, recorded(line))),
     notes.map((note) => el("p", { class: "note" }, note)),
     gates.results.length ? section(gates.headline, el("ul", { class: "gates" }, gates.results.map(gateItem))) : null,
     a ? compared(comparison) : null,
