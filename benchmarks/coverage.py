@@ -38,11 +38,10 @@ from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, RunRecord, ScorerRecord
 from judgekit.runs.store import RunStore, now
 from judgekit.score import Score
-from judgekit.stats.comparison import paired_interval
-from judgekit.stats.intervals import mean_interval
+from judgekit.stats.intervals import mean_interval, t_interval
 from judgekit.stats.misclassification import rogan_gladen
 from judgekit.stats.prediction_powered import PPIMean, Stratum, stratified_ppi_mean
-from judgekit.stats.units import Groups
+from judgekit.stats.units import Groups, Units
 from judgekit.stats.wilson import Interval, wilson
 from judgekit.traces.message import AIMessage
 from judgekit.traces.sample import Sample
@@ -275,9 +274,9 @@ def voted(path: Path | None) -> None:
 
 
 def by_t(values: Values, groups: Groups | None) -> Interval | None:
-    """t as for differences, which lie in [-1, 1], brought to [0, 1]."""
-    found = paired_interval(2 * values - 1, groups)
-    return found and found._replace(low=(1 + found.low) / 2, high=(1 + found.high) / 2)
+    """The t interval, within [0, 1]."""
+    found = t_interval(Units.of(values, groups)) or Interval(float(values.mean()), float(values.mean()), "t")
+    return found._replace(low=max(0.0, found.low), high=min(1.0, found.high))
 
 
 def beside_t(name: str, truth: float, draws: Iterable[tuple[Values, Groups | None]]) -> None:

@@ -1,15 +1,15 @@
 """Plans of how many samples of a run people should label."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
 from judgekit.analysis.correction import corrected_mean, independent_share
-from judgekit.analysis.gates import CORRECTED_FIELDS, Gate
+from judgekit.analysis.gates import CORRECTED_FIELDS, OPERATORS, Gate
 from judgekit.errors import ConfigError, check_choice, count_text
 from judgekit.runs.results import Run
-from judgekit.stats.label_planning import labels_needed
-from judgekit.stats.prediction_powered import MIN_LABELS
+from judgekit.stats.label_planning import labels_needed, labels_to_meet
+from judgekit.stats.prediction_powered import MIN_LABELS, PPIMean
 from judgekit.stats.quantiles import normal_quantile
 
 _BLANK = 0.1
@@ -28,10 +28,9 @@ class LabelPlan:
         samples: The number of samples that the judge scored.
         mean: The mean that is planned with, and where it is from.
         agreement: The agreement of judge and people that is planned with, and where it is from.
-        labels: The number of labels; ``None`` if even labels of all samples do not suffice.
+        labels: The number of labels, at least as many as a corrected mean needs; ``None`` if even labels of all samples do not suffice.
         labels_alone: The number without the judge.
         design_effect: How many samples tell as much as one independent sample, since samples share groups; 1 if none do.
-        minimum: The number of labels that a corrected mean needs at least.
         has_confidence: Whether all scores have the judge's confidence, by which labels can be drawn too.
     """
 
@@ -44,15 +43,14 @@ class LabelPlan:
     labels: int | None
     labels_alone: int | None
     design_effect: float
-    minimum: int
     has_confidence: bool
 
     @property
     def draw_count(self) -> int | None:
-        """The number of samples to draw: the labels, at least as many as a corrected mean needs, and a tenth left blank."""
+        """The number of samples to draw: the labels, and a tenth left blank."""
         if self.labels is None:
             return None
-        return min(self.samples, ceil(max(self.labels, self.minimum) * (1 + _BLANK)))
+        return min(self.samples, ceil(self.labels * (1 + _BLANK)))
 
     def lines(self) -> Iterator[str]:
         """Yield the plan in words."""
@@ -112,29 +110,24 @@ def plan_labels(
         and corrected.value is not None
     ):
         planned, source = corrected.value, "corrected"
-    z = normal_quantile(0.975)
+    goal: Callable[[PPIMean], bool] | None = None
     if gate is None:
-        aim, error = f"a corrected mean within {half_width:g} of people's", (half_width or 0) / z
+        aim = f"a corrected mean within {half_width:g} of people's"
     else:
-        goal = Gate.parse(gate, names)
-        if goal.scorer != scorer or goal.field not in CORRECTED_FIELDS or goal.operator == "==":
-            raise ConfigError(
-                f"{gate!r}: expected a gate on {scorer}.corrected, such as {scorer}.corrected.lower >= 0.7"
-            )
-        distance = planned - goal.bound if ">" in goal.operator else goal.bound - planned
-        if distance <= 0:
-            raise ConfigError(
-                f"a mean of {planned:.3g} ({source}) does not meet {goal.text}, so no labels would show that it does"
-            )
-        aim, error = f"{goal.text}, met with a probability of {_POWER:.0%}", distance / (z + normal_quantile(_POWER))
+        goal, text = _goal(gate, scorer, names, planned, source)
+        aim = f"{text}, met with a probability of {_POWER:.0%}"
     planned_agreement, where = (agreement, "given") if agreement is not None else _audited_agreement(run, scorer)
     rows = [row for row in run.rows(scorer=scorer) if row.score.value is not None]
     independent = independent_share([row.score.value or 0.0 for row in rows], [row.group for row in rows])
-    share = min(0.99, max(0.01, planned))
+    samples, share = len(rows) * independent, min(0.99, max(0.01, planned))
 
     def needed(correlation: float) -> int | None:
-        count = labels_needed(share, correlation, error, len(rows) * independent) if error else None
-        return None if count is None else ceil(count / independent)
+        if goal is not None:
+            count = labels_to_meet(goal, share, sum(values) / len(values), correlation, round(samples), power=_POWER)
+        else:
+            error = (half_width or 0) / normal_quantile(0.975)
+            count = labels_needed(share, correlation, error, samples) if error else None
+        return None if count is None else max(MIN_LABELS, ceil(count / independent))
 
     return LabelPlan(
         run.number,
@@ -146,9 +139,28 @@ def plan_labels(
         needed(planned_agreement),
         needed(0.0),
         1 / independent,
-        MIN_LABELS,
         all(row.score.confidence is not None for row in rows),
     )
+
+
+def _goal(
+    gate: str, scorer: str, names: Sequence[str], planned: float, source: str
+) -> tuple[Callable[[PPIMean], bool], str]:
+    """Return whether a corrected mean meets a gate, and the gate's text."""
+    parsed = Gate.parse(gate, names)
+    if parsed.scorer != scorer or parsed.field not in CORRECTED_FIELDS or parsed.operator == "==":
+        raise ConfigError(f"{gate!r}: expected a gate on {scorer}.corrected, such as {scorer}.corrected.lower >= 0.7")
+    is_met, bound = OPERATORS[parsed.operator], parsed.bound
+    if planned == bound or not is_met(planned - bound):
+        raise ConfigError(
+            f"a mean of {planned:.3g} ({source}) does not meet {parsed.text}, so no labels would show that it does"
+        )
+
+    def meets(mean: PPIMean) -> bool:
+        bounds = {"corrected.lower": mean.interval.low, "corrected.upper": mean.interval.high}
+        return is_met(bounds.get(parsed.field, mean.value) - bound)
+
+    return meets, parsed.text
 
 
 def _audited_agreement(run: Run, scorer: str) -> tuple[float, str]:

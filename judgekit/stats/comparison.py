@@ -18,14 +18,20 @@ _ROUNDING = 1e-12
 
 
 def paired_interval(differences: ArrayLike, groups: Groups | None = None, *, level: float = 0.95) -> Interval | None:
-    """Return the interval of the mean difference of paired scores: `t_interval`, clipped to [-1, 1].
+    """Return the interval of the mean difference of paired scores: t with two more units, clipped to [-1, 1].
+
+    If few units differ, nearly all of them in one direction, t alone errs too often: "not worse by more than M" is
+    then claimed of systems that are worse by M in 12 % of runs instead of 2.5 %. So two units are added that differ as
+    much as the unit that differs most, one in each direction. For pairs of 0s and 1s, these are those of Bonett and
+    Price 2012, https://doi.org/10.3102/1076998611411915. With groups, they have the average size.
 
     If all units are equal, t would treat the mean as exactly known. In fact, none of G units differs, so at most a
     share p of all units can: p is the upper bound of `wilson` for 0 of G. If these were at -1 or at 1, the mean would
     move by p of the way there, which gives the interval.
 
-    Units are assumed to be independent. The coverage is too low if few units differ, nearly all of them in one
-    direction: in simulations with 3 to 10 such units expected, it is 83 to 93 % instead of 95 %.
+    Units are assumed to be independent. In simulations at 95 % (``benchmarks/differences.py``), the coverage
+    is 94.5 % or more, and each side errs in 5.2 % at most; however, if all but very few units differ only slightly and
+    these by 1, it is 73 to 79 %, since runs without such a unit do not show that there are any.
 
     Returns:
         ``None`` if there are fewer than two units.
@@ -37,8 +43,14 @@ def paired_interval(differences: ArrayLike, groups: Groups | None = None, *, lev
     check_within(units.values, -1, 1)
     if (count := len(units)) < 2:
         return None
-    if spread := t_interval(units, level=level):
-        return spread._replace(low=max(-1.0, spread.low), high=min(1.0, spread.high))
+    if units.standard_error():
+        size = round(len(units.values) / count)
+        largest = np.abs(units.sums(units.values)).max() / size
+        values = np.concatenate([units.values, np.repeat([largest, -largest], size)])
+        codes = None if units.codes is None else np.concatenate([units.codes, np.repeat([count, count + 1], size)])
+        if spread := t_interval(Units(values, codes), level=level):
+            method = "t, two pairs added" if codes is None else f"cluster-robust t, {count:,} groups, two added"
+            return Interval(max(-1.0, spread.low), min(1.0, spread.high), method)
     mean, (_, share) = float(units.values.mean()), wilson_bounds(0, count, normal_quantile((1 + level) / 2))
     method = f"Wilson, all {'pairs' if units.codes is None else f'{count:,} groups'} equal"
     return Interval(mean - share * (mean + 1), mean + share * (1 - mean), method)

@@ -1,8 +1,21 @@
 """The number of labels that a corrected mean needs."""
 
-from math import ceil
+from collections.abc import Callable
+from math import ceil, sqrt
+
+import numpy as np
+
+from judgekit.stats.prediction_powered import MIN_LABELS, PPIMean, ppi_mean
 
 _MOST = 10**9
+_DRAWS = 800
+_BATCH = 100
+_SURE = 4.0
+"""So many standard errors from what is wanted, no more means are simulated."""
+_PRECISION = 0.02
+_SIMULATED = 1_000
+_TIMES_LABELS = 10
+"""The samples that the judge alone scored count up to this number, or this often the labels: more hardly matter."""
 
 
 def labels_needed(share: float, correlation: float, standard_error: float, samples: float) -> int | None:
@@ -28,3 +41,62 @@ def labels_needed(share: float, correlation: float, standard_error: float, sampl
         return None
     count = ceil(spread * (1 - explained) / left - 1e-9)
     return count if count <= samples else None
+
+
+def labels_to_meet(
+    goal: Callable[[PPIMean], bool],
+    share: float,
+    judged_share: float,
+    correlation: float,
+    samples: int,
+    *,
+    power: float = 0.8,
+    seed: int = 0,
+) -> int | None:
+    """Return the number of random labels after which a corrected mean meets a goal with a probability of ``power``.
+
+    The corrected means are simulated, up to 800 for each number that is tried, since their interval is far from symmetric
+    around a share near 0 or 1: what a normal approximation promises in 80 % of cases is then met in as few as 1 %.
+
+    Args:
+        goal: Whether a corrected mean is good enough.
+        share: The share that people pass, in [0, 1].
+        judged_share: The share that the judge passes, in [0, 1].
+        correlation: phi of the judge's verdicts and people's, as in `labels_needed`; as close to it as the two shares
+            permit is simulated.
+        samples: The number of samples that the judge scored.
+        power: The probability with which the goal shall be met.
+        seed: The seed of the simulation.
+
+    Returns:
+        The number of labels, from `MIN_LABELS` to ``samples``; ``None`` if even a label of each sample does not suffice.
+    """
+    both = share * judged_share + max(0.0, correlation) * sqrt(share * (1 - share) * judged_share * (1 - judged_share))
+    both = min(both, share, judged_share)
+    chances = [both, judged_share - both, share - both, max(0.0, 1 - judged_share - share + both)]
+
+    def is_enough(labels: int) -> bool:
+        random, met = np.random.default_rng(seed), 0
+        others = min(samples, max(_SIMULATED, _TIMES_LABELS * labels)) - labels
+        for drawn in range(1, _DRAWS + 1):
+            right, lenient, strict, failed = random.multinomial(labels, chances)
+            human = np.repeat((1.0, 0.0, 1.0, 0.0), (right, lenient, strict, failed))
+            judged = np.repeat((1.0, 0.0), (right + lenient, strict + failed))
+            passed = random.binomial(others, judged_share)
+            mean = ppi_mean(human, judged, np.repeat((1.0, 0.0), (passed, others - passed)))
+            met += mean is not None and goal(mean)
+            if not drawn % _BATCH and abs(met / drawn - power) > _SURE * sqrt(power * (1 - power) / drawn):
+                return met > power * drawn
+        return met >= power * _DRAWS
+
+    low, high = MIN_LABELS - 1, MIN_LABELS
+    while high < samples and not is_enough(high):
+        low, high = high, 2 * high
+    if high >= samples:
+        if samples < MIN_LABELS or not is_enough(samples):
+            return None
+        high = samples
+    while high - low > max(1, _PRECISION * high):
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high

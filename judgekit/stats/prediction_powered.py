@@ -149,9 +149,9 @@ def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bound
         judged = _part(kind.unlabeled) * kind.weight * sqrt(others / max(1, others - 1))
         moves += [kind.share * errors + of_share, kind.share * judged + of_share]
         alone.append(sqrt(kind.share / (n * len(kind.labels))) * (kind.labels - human_mean))
-        unforeseen += kind.share**2 * _squares(float(kind.labels.mean()), kind.share * added) / (count * less)
+        unforeseen += kind.share**2 * squares_of_added(float(kind.labels.mean()), kind.share * added) / (count * less)
     variance = _over_groups(moves, codes) + unforeseen / applying
-    of_added = _squares(human_mean, added) / applying / units
+    of_added = squares_of_added(human_mean, added) / applying / units
     of_labels = (units * _over_groups(alone, codes[::2]) + of_added) / (units - 1 + added)
     if (error := sqrt(variance)) <= _ROUNDING:
         return None
@@ -167,7 +167,7 @@ def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bound
         interval = Interval(value - t * error, value + t * error, method)
     else:
         value = min(1.0, max(0.0, value))
-        binary = (n * human_mean * (1 - human_mean) + _squares(human_mean, added)) / (n - 1 + added)
+        binary = (n * human_mean * (1 - human_mean) + squares_of_added(human_mean, added)) / (n - 1 + added)
         interval = Interval(*wilson_bounds(value, binary / variance, t), method)
     return PPIMean(value, interval, weight, n * of_labels / variance)
 
@@ -254,6 +254,6 @@ def _part(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return (values - values.mean()) / len(values) if len(values) else values
 
 
-def _squares(mean: float, count: float) -> float:
+def squares_of_added(mean: float, count: float) -> float:
     """Return the sum of squared deviations from a mean of ``count`` labels, half of them 0 and half 1."""
     return count / 2 * (mean**2 + (1 - mean) ** 2)

@@ -8,6 +8,7 @@ import scipy.stats
 
 from judgekit.stats.comparison import paired_interval
 from judgekit.stats.corrected_difference import LabeledTasks, corrected_difference
+from judgekit.stats.units import Units
 
 TASKS = 200
 
@@ -24,21 +25,28 @@ def labeled(truth, places):
     return np.where(np.isin(np.arange(len(truth)), places), truth, np.nan)
 
 
+def half_width(error, freedom, *labels):
+    """t, with the variance of one more label for each system, half 0 and half 1."""
+    unseen = sum((side.mean() ** 2 + (1 - side.mean()) ** 2) / 2 / len(side) ** 2 for side in labels)
+    return scipy.stats.t.isf(0.025, freedom) * np.sqrt(error**2 + unseen)
+
+
 def test_labels_of_all_tasks_have_the_interval_of_a_paired_t_test():
     random = np.random.default_rng(1)
     a, b = random.random(40), random.random(40)
     found = corrected_difference(LabeledTasks(ones(random, 0.5, 40), a), LabeledTasks(ones(random, 0.5, 40), b))
-    theirs = scipy.stats.ttest_rel(b, a).confidence_interval()
+    half = half_width(scipy.stats.sem(b - a), 39, a, b)
     assert (found.a, found.b) == (pytest.approx(a.mean()), pytest.approx(b.mean()))
-    assert found.interval == (pytest.approx(theirs.low), pytest.approx(theirs.high), "PPI++")
+    difference = (b - a).mean()
+    assert found.interval == (pytest.approx(difference - half), pytest.approx(difference + half), "PPI++")
 
 
 def test_labels_of_all_tasks_in_groups_have_the_interval_of_a_cluster_robust_t_test():
     random = np.random.default_rng(2)
     a, b, groups = random.random(40), random.random(40), random.integers(0, 12, 40)
     found = corrected_difference(LabeledTasks(b, a), LabeledTasks(a, b), groups)
-    theirs = paired_interval(b - a, groups)
-    assert found.interval == (pytest.approx(theirs.low), pytest.approx(theirs.high), "PPI++, 12 groups")
+    half, difference = half_width(Units.of(b - a, groups).standard_error(), 11, a, b), (b - a).mean()
+    assert found.interval == (pytest.approx(difference - half), pytest.approx(difference + half), "PPI++, 12 groups")
 
 
 def estimate(judged, truth, weights, strata, slope):
@@ -81,7 +89,7 @@ def test_the_variance_is_that_of_numeric_derivatives(kinds):
     )
     assert found.b - found.a == pytest.approx(difference(np.ones(TASKS)))
     half = (found.interval.high - found.interval.low) / 2
-    theirs = scipy.stats.t.isf(0.025, 60 - kinds) * np.sqrt(np.square(moves).sum())
+    theirs = half_width(np.sqrt(np.square(moves).sum()), 60 - kinds, truth_a[places[:60]], truth_b[places[30:100]])
     assert half == pytest.approx(theirs, rel=0.03)  # Bessel's corrections are left out here
     assert half > theirs
 
@@ -110,7 +118,7 @@ def test_there_is_none_if_labels_say_too_little():
     some = LabeledTasks(judged, labeled(judged, range(12)))
     assert corrected_difference(some, LabeledTasks(judged, labeled(judged, [3]))) is None
     assert corrected_difference(some, LabeledTasks(judged, np.full(40, np.nan))) is None
-    assert corrected_difference(some, some) is None  # nothing varies
+    assert corrected_difference(some, some).interval.high == pytest.approx(half_width(0, 11, *[judged[:12]] * 2))
     one_group = np.repeat([0, 1], [12, 28])
     assert corrected_difference(some, LabeledTasks(1 - judged, some.labels), one_group) is None
     lacking = LabeledTasks(judged, labeled(judged, range(0, 12, 2)), strata=judged.astype(int))

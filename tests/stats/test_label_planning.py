@@ -6,7 +6,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from judgekit.stats.label_planning import labels_needed
+from judgekit.stats.label_planning import labels_needed, labels_to_meet
 from judgekit.stats.prediction_powered import ppi_mean
 
 Z = NormalDist().inv_cdf(0.975)
@@ -41,3 +41,31 @@ def test_with_that_many_labels_the_interval_is_as_wide_as_wanted(sensitivity, sp
         found = ppi_mean(truth[:n].astype(float), judged[:n], judged[n:], bounded=False)
         halves.append((found.interval.high - found.interval.low) / 2)
     assert np.mean(halves) == pytest.approx(0.075, rel=0.1)
+
+
+def test_too_few_samples_cannot_meet_a_goal():
+    assert labels_to_meet(lambda mean: mean.interval.low >= 0.6, 0.7, 0.7, 0.5, 60) is None
+    assert labels_to_meet(lambda mean: True, 0.7, 0.7, 0.5, 9) is None
+    assert labels_to_meet(lambda mean: True, 0.7, 0.7, 0.5, 12) == 10
+
+
+@pytest.mark.simulations
+@pytest.mark.parametrize("samples", [300, 1_500])
+@pytest.mark.parametrize(("share", "bound"), [(0.97, 0.87), (0.97, 0.9), (0.9, 0.8), (0.75, 0.65)])
+def test_after_that_many_labels_a_goal_is_met_as_often_as_was_promised(share, bound, samples):
+    """In 600 draws apart from those of the plan: 80 %, give or take three standard errors and the plan's precision."""
+    sensitivity, specificity = 0.9, 0.8
+    judged_share = share * sensitivity + (1 - share) * (1 - specificity)
+
+    def is_met(mean):
+        return mean.interval.low >= bound
+
+    n = labels_to_meet(is_met, share, judged_share, phi(share, sensitivity, specificity), samples)
+    random, met = np.random.default_rng(11), 0
+    for _ in range(600):
+        human = random.random(samples) < share
+        judged = np.where(human, random.random(samples) < sensitivity, random.random(samples) > specificity).astype(
+            float
+        )
+        met += is_met(ppi_mean(human[:n].astype(float), judged[:n], judged[n:]))
+    assert 0.75 <= met / 600 <= 0.85

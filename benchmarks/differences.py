@@ -1,0 +1,189 @@
+"""How often intervals of differences cover the truth, and how often a gate that labels were planned for is met, simulated.
+
+The tables, of which all are made unless some are named:
+
+paired: the mean difference of paired scores, by `judgekit.stats.comparison.paired_interval` and by t alone.
+corrected: the difference that people would see, with few labels, by `judgekit.stats.corrected_difference`.
+plans: a gate on the lower bound of a corrected mean after the number of labels that
+    `judgekit.stats.label_planning.labels_to_meet` plans for it.
+
+python benchmarks/differences.py [TABLE ...] [--runs 2000]
+"""
+
+import argparse
+from collections.abc import Callable, Iterable
+from functools import partial
+from math import sqrt
+from statistics import NormalDist
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judgekit.stats.comparison import paired_interval
+from judgekit.stats.corrected_difference import LabeledTasks, corrected_difference
+from judgekit.stats.intervals import t_interval
+from judgekit.stats.label_planning import labels_to_meet
+from judgekit.stats.prediction_powered import PPIMean, ppi_mean
+from judgekit.stats.units import Units
+from judgekit.stats.wilson import Interval
+
+Random: TypeAlias = np.random.Generator
+Values: TypeAlias = NDArray[np.float64]
+TASKS = 200
+LABELS = (10, 15, 20, 30, 60)
+JUDGES = (  # what people pass of A and of B; what the judge passes of what they pass and of what they fail, of A and of B
+    ((0.6, 0.7), ((0.9, 0.2), (0.9, 0.5))),
+    ((0.95, 0.95), ((0.95, 0.2), (0.95, 0.5))),
+    ((0.95, 0.95), ((0.99, 0.05), (0.99, 0.05))),
+    ((0.9, 0.8), ((0.9, 0.1), (0.9, 0.1))),
+    ((0.5, 0.5), ((0.6, 0.4), (0.6, 0.4))),
+)
+DESIGNS = ("same tasks", "other tasks", "by verdict", "tasks of 5 trials")
+
+
+def head(*columns: str) -> None:
+    print(f"\n| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
+
+
+def cell(intervals: Iterable[Interval | None], truth: float) -> str:
+    """Return the percentages that cover the truth, are above it, and are below it, and the mean width."""
+    bounds = np.array([(interval.low, interval.high) for interval in intervals if interval is not None])
+    above, below = 100 * (bounds[:, 0] > truth + 1e-9).mean(), 100 * (bounds[:, 1] < truth - 1e-9).mean()
+    return f"{100 - above - below:.1f}, {above:.1f}, {below:.1f}, {np.diff(bounds).mean():.3f}"
+
+
+def signs(random: Random, n: int, better: float, worse: float) -> tuple[Values, None]:
+    drawn = random.random(n)
+    return np.where(drawn < better, 1.0, np.where(drawn < better + worse, -1.0, 0.0)), None
+
+
+def graded(random: Random, n: int, share: float, amounts: tuple[float, ...]) -> tuple[Values, None]:
+    return np.where(random.random(n) < share, random.choice(amounts, n), 0.0), None
+
+
+def smooth(random: Random, n: int, mean: float, deviation: float) -> tuple[Values, None]:
+    return np.clip(random.normal(mean, deviation, n), -1, 1), None
+
+
+def trials(random: Random, sizes: tuple[int, int]) -> tuple[Values, NDArray[np.intp]]:
+    """Differences of two equal systems on 30 tasks of unequal difficulty."""
+    groups = np.arange(30).repeat(random.integers(sizes[0], sizes[1] + 1, 30))
+    chances = random.beta(0.5, 0.5, 30)[groups]
+    return (random.random(len(groups)) < chances) * 1.0 - (random.random(len(groups)) < chances), groups
+
+
+def paired(runs: int) -> None:
+    head("differences", "two pairs added: covers, above, below, width", "t alone")
+    for name, truth, draw in (
+        *(
+            (f"{n} pairs, {better:.1%} better, {worse:.1%} worse", better - worse, partial(signs, n=n, better=better, worse=worse))
+            for n, better, worse in (
+                (20, 0.0, 0.1), (50, 0.0, 0.1), (100, 0.0, 0.05), (200, 0.0, 0.02), (400, 0.0, 0.02),
+                (50, 0.02, 0.1), (100, 0.01, 0.06), (200, 0.005, 0.02), (20, 0.1, 0.2), (400, 0.1, 0.1),
+            )
+        ),
+        *(
+            (f"{n} pairs, {share:.0%} differ by {', '.join(map(str, amounts))}", share * float(np.mean(amounts)), partial(graded, n=n, share=share, amounts=amounts))
+            for n, share in ((20, 0.3), (100, 0.05))
+            for amounts in ((-0.25, -0.5), (-0.05, 0.05), (-1, -0.1, -0.1, -0.1))
+        ),
+        *((f"{n} pairs, -0.05 ± {deviation}", -0.05, partial(smooth, n=n, mean=-0.05, deviation=deviation)) for n, deviation in ((10, 0.05), (50, 0.2))),
+        *((f"30 tasks of {sizes[0]} to {sizes[1]} trials", 0.0, partial(trials, sizes=sizes)) for sizes in ((5, 5), (1, 8))),
+    ):  # fmt: skip
+        drawn = [draw(random) for random in [np.random.default_rng(5)] for _ in range(runs)]
+        alone = [t_interval(Units.of(*pair)) or Interval(np.mean(pair[0]), np.mean(pair[0]), "t") for pair in drawn]
+        print(
+            f"| {name} | {cell((paired_interval(*pair) for pair in drawn), truth)} | {cell(alone, truth)} |", flush=True
+        )
+
+
+def labeled(random: Random, design: str, judged: list[Values], n: int) -> list[NDArray[np.intp]]:
+    """Return the labeled tasks of A and of B."""
+    tasks = random.permutation(TASKS)
+    if design == "other tasks":
+        return [tasks[:n], tasks[n : 2 * n]]
+    if design == "by verdict":
+        return [
+            np.concatenate([random.permutation(np.flatnonzero(side == verdict))[: n // 2] for verdict in (0, 1)])
+            for side in judged
+        ]
+    if design == "tasks of 5 trials":
+        return [np.flatnonzero(np.isin(np.arange(TASKS) // 5, random.permutation(TASKS // 5)[: n // 5]))] * 2
+    return [tasks[:n]] * 2
+
+
+def corrected(runs: int) -> None:
+    head(
+        "people pass; judge passes of what they pass, fail",
+        "labels",
+        *(f"{n}: covers, above, below, width" for n in LABELS),
+    )
+    for shares, rates in JUDGES:
+        for design in DESIGNS:
+            size = 5 if "trials" in design else 1
+            cells: list[str] = []
+            for n in LABELS:
+                random, intervals = np.random.default_rng(6), list[Interval | None]()
+                for _ in range(runs):
+                    shared = np.repeat(random.normal(size=TASKS // size), size)
+                    truths = [
+                        ((shared + random.normal(size=TASKS)) / sqrt(2) < NormalDist().inv_cdf(share)).astype(float)
+                        for share in shares
+                    ]
+                    judged = [
+                        (random.random(TASKS) < np.where(truth == 1, passed, failed)).astype(float)
+                        for truth, (passed, failed) in zip(truths, rates, strict=True)
+                    ]
+                    sides: list[LabeledTasks] = []
+                    for truth, verdicts, tasks in zip(truths, judged, labeled(random, design, judged, n), strict=True):
+                        labels = np.full(TASKS, np.nan)
+                        labels[tasks] = truth[tasks]
+                        strata = verdicts.astype(int) if design == "by verdict" else None
+                        sides.append(LabeledTasks(verdicts, labels, strata=strata))
+                    difference = corrected_difference(sides[0], sides[1], np.arange(TASKS) // size)
+                    intervals.append(difference and difference.interval)
+                cells.append(cell(intervals, shares[1] - shares[0]))
+            print(f"| {shares}; {rates} | {design} | {' | '.join(cells)} |", flush=True)
+
+
+def plans(runs: int) -> None:
+    head("people pass", "gate", "sensitivity, specificity", "samples", "labels planned", "gate met")
+    for share, bound in ((0.97, 0.87), (0.97, 0.90), (0.90, 0.80), (0.75, 0.65), (0.5, 0.4)):
+        for sensitivity, specificity in ((0.95, 0.8), (0.8, 0.6)):
+            for samples in (500, 2_000):
+
+                def is_met(mean: PPIMean | None, bound: float = bound) -> bool:
+                    return mean is not None and mean.interval.low >= bound
+
+                passed = share * sensitivity + (1 - share) * (1 - specificity)
+                phi = (sensitivity + specificity - 1) * sqrt(share * (1 - share) / passed / (1 - passed))
+                n = labels_to_meet(is_met, share, passed, phi, samples)
+                if n is None:
+                    raise RuntimeError("expected a plan")
+                random, met = np.random.default_rng(7), 0
+                for _ in range(runs):
+                    human = random.random(samples) < share
+                    rates = np.where(human, sensitivity, 1 - specificity)
+                    judged = (random.random(samples) < rates).astype(float)
+                    met += is_met(ppi_mean(human[:n].astype(float), judged[:n], judged[n:]))
+                print(
+                    f"| {share} | >= {bound} | {sensitivity}, {specificity} | {samples:,} | {n} | {met / runs:.0%} |",
+                    flush=True,
+                )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    tables: dict[str, Callable[[int], None]] = {"paired": paired, "corrected": corrected, "plans": plans}
+    parser.add_argument("tables", nargs="*", metavar="TABLE", help=", ".join(tables))
+    parser.add_argument("--runs", type=int, default=2_000)
+    given = parser.parse_args()
+    if unknown := set(given.tables) - set(tables):
+        parser.error(f"expected names of {', '.join(tables)}, found {', '.join(sorted(unknown))}")
+    for name in given.tables or tables:
+        tables[name](given.runs)
+
+
+if __name__ == "__main__":
+    main()
