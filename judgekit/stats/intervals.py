@@ -17,15 +17,16 @@ def mean_interval(values: ArrayLike, groups: Groups | None = None, *, level: flo
     This is Wilson's interval for the effective number of values: the number of independent 0s and 1s whose mean would
     have the same variance, n_eff = mean * (1 - mean) / variance. With groups, the variance is the cluster-robust one of
     `Units.standard_error`. Because the variance is estimated, z is replaced by Student's t, with one degree of freedom
-    less than there are units. Source: Franco et al. 2019, https://pmc.ncbi.nlm.nih.gov/articles/PMC6690503. If
+    less than there are units. Groups of unequal size count as `Units.effective_count` of equal ones, since the mean
+    rests on the large ones. Source: Franco et al. 2019, https://pmc.ncbi.nlm.nih.gov/articles/PMC6690503. If
     ungrouped scores are all 0 or 1, their mean determines the variance, and the interval is `wilson`.
 
     Since other scores may still occur, n_eff is computed with two extra units, one at 0 and one at 1, like the uniform
     prior of a share. The mean is unchanged. Hence there is an interval even if all units are equal.
 
     Units are assumed to be independent. In simulations at 95 %, the coverage was 93 % or more for the mean of scores on
-    a scale from 1 to 5, and of repeated trials of 5 to 100 tasks. It falls to 86 % if a few groups are several times
-    larger than the others, and to 88 %, like `wilson`, if less than one score that is not 1 (or not 0) is expected. The
+    a scale from 1 to 5, and of repeated trials of 5 to 100 tasks, also if one task has most of the trials. It falls to
+    88 %, like `wilson`, if less than one score that is not 1 (or not 0) is expected. The
     interval is wider than the t interval for scores with little variation: around the middle of the scale, with a
     standard deviation of 0.1, it is 1.4 times as wide for 50 scores and 1.1 times for 200.
 
@@ -41,11 +42,11 @@ def mean_interval(values: ArrayLike, groups: Groups | None = None, *, level: flo
         return wilson(int(units.values.sum()), len(units), level=level)
     if (error := units.standard_error()) is None:
         return None
-    count, mean = len(units), float(units.values.mean())
+    count, equal, mean = len(units), units.effective_count, float(units.values.mean())
     added = mean**2 + (1 - mean) ** 2
-    effective = (count * mean * (1 - mean) + added) / ((count - 1) * error**2 + added / count)
+    effective = (equal * mean * (1 - mean) + added) / (equal * (count - 1) / count * error**2 + added / equal)
     method = "modified Wilson" if units.codes is None else f"modified Wilson, {count:,} groups"
-    return Interval(*wilson_bounds(mean, effective, t_quantile(count - 1, (1 + level) / 2)), method)
+    return Interval(*wilson_bounds(mean, effective, t_quantile(max(1.0, equal - 1), (1 + level) / 2)), method)
 
 
 def t_interval(units: Units, *, level: float = 0.95) -> Interval | None:

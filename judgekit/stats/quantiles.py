@@ -11,7 +11,7 @@ def normal_quantile(share: float) -> float:
 
 
 @cache
-def t_quantile(freedom: int, share: float) -> float:
+def t_quantile(freedom: float, share: float) -> float:
     """Return the quantile of Student's t distribution, for a share of at least one half.
 
     With t = sqrt(freedom) * tan(angle), the density is proportional to cos(angle) ** (freedom - 1), and its tail is

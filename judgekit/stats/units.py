@@ -40,6 +40,13 @@ class Units:
     def __len__(self) -> int:
         return len(self.values) if self.codes is None else int(self.codes.max()) + 1
 
+    @property
+    def effective_count(self) -> float:
+        """The number of units of equal size whose mean would be as uncertain: n**2 / the sum of squared sizes (Kish 1965)."""
+        if self.codes is None:
+            return float(len(self.values))
+        return len(self.values) ** 2 / float(np.square(np.bincount(self.codes)).sum())
+
     def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum of ``values``, which are parallel to `values`, in each unit."""
         return values if self.codes is None else np.asarray(np.bincount(self.codes, weights=values), np.float64)

@@ -36,9 +36,9 @@ def test_a_difference_is_held_against_bounds():
             ("told.difference >= -0.7", ONES, FALL, True, "found -0.7 (10 pairs)"),
             ("told.difference > -70%", ONES, FALL, False, "found -70% (10 pairs)"),
             ("told.difference == 0", ONES, ONES, True, "found 0 (10 pairs)"),
-            # -0.7 ± 2.262 * sqrt(0.7 * 0.3 / 9), by hand, and no difference is below -1
-            ("told.difference.lower >= -0.02", ONES, FALL, False, "found -1 (t, 10 pairs)"),
-            ("told.difference.upper >= 0", ONES, FALL, False, "found -0.354 (t, 10 pairs)"),
+            # -7/12 ± 2.201 * sqrt((9 - 49/12) / 11 / 12), by hand, and no difference is below -1
+            ("told.difference.lower >= -0.02", ONES, FALL, False, "found -1 (adjusted t, 10 pairs)"),
+            ("told.difference.upper >= 0", ONES, FALL, False, "found -0.159 (adjusted t, 10 pairs)"),
             ("told.p <= 0.02", ONES, FALL, True, "found 0.0156 (exact McNemar, 10 pairs)"),
             ("told.p_holm <= 0.02", ONES, FALL, False, "found 0.0312 (exact McNemar, 10 pairs)"),
             ("told.p.difference == 0", ONES, FALL, True, "found 0 (10 pairs)"),

@@ -26,6 +26,12 @@ JOINERS = {"\u200c", "\u200d"}
 
 
 @pytest.fixture(autouse=True)
+def own_code(monkeypatch) -> None:
+    """All functions are the user's own."""
+    monkeypatch.setattr("judgekit.registry._named", {"*"})
+
+
+@pytest.fixture(autouse=True)
 def _no_settings(monkeypatch):
     """Nothing of the terminal that the tests are started from."""
     for name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
