@@ -177,9 +177,11 @@ def _one_sided(
     if trusted is None:
         return
     bias = float(labeled_side.judged.mean()) - trusted.a
-    tip = trusted.b - trusted.a
+    tip, sign = trusted.b - trusted.a, 1 if trusted.b > trusted.a else -1
+    low, high = sorted((sign * trusted.interval.low, sign * trusted.interval.high))
     yield (
-        f"tipping point: people would find no difference if the judge {_rates(tip, other)}; it {_rates(bias, labeled)}"
+        f"tipping point: people would find no difference if the judge {_rates(tip, other)} (95 % interval {low:.3f} to "
+        f"{high:.3f}); it {_rates(bias, labeled)}"
     )
     raw = abs(float(pairs.b.mean() - pairs.a.mean()))
     seen = f"a difference of {raw:.3f}, which the judge sees"

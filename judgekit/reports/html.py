@@ -54,6 +54,7 @@ _SCRIPTS = (
     "report",
 )
 _SLICES = 12  # ways to slice the samples
+_MIN_SLICE = 10  # samples of a slice with an interval
 _DRAWN = {
     "scorer",
     "mean",
@@ -267,12 +268,18 @@ def _slices(summary: Summary) -> list[JsonValue]:
         {
             "name": name,
             "values": [
-                {"value": value, "scores": {line.scorer: _number(line) for line in part}}
+                {"value": value, "scores": {line.scorer: _slice_number(line) for line in part}}
                 for value, part in summary.slices[name].items()
             ],
         }
         for name in names
     ]
+
+
+def _slice_number(line: ScorerSummary) -> JsonValue:
+    """Return the number of a slice, without an interval if it has few samples, which are hardly a random sample."""
+    few = {"low": None, "high": None, "method": None} if line.counts["scored"] < _MIN_SLICE else {}
+    return {**_number(line), "few": bool(few), **few}
 
 
 def _notes(side: _Side, called: str) -> Iterator[JsonValue]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from judgekit import registry
 from judgekit.errors import count_text
+from judgekit.runs.model_families import model_families
 from judgekit.runs.reader import ScoredSample
 from judgekit.runs.rows import DamagedRows, Input, Row, RunRecord, SampleCount, ScorerRecord, ScorerResult
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
@@ -141,20 +142,23 @@ class Run:
     def _counts(self) -> "_Counts":
         """The summary and the usage, which are counted in one pass."""
         summary = Summary({scorer.name: ScorerSummary(scorer.name, scorer.signature) for scorer in self.record.scorers})
-        usage = UsageTotals()
+        usage, agents = UsageTotals(), set[str]()
         for sample in self.store.scored_samples(self.record.number):
             for row in sample.rows:
                 summary.add(row)
             if sample.usage is not None:
                 usage.add(sample.usage)
+                agents.add(sample.usage.agent or "")
         for scorer, calls in self.store.unscored_calls(self.record.number):
             if calls is None:
                 summary[scorer].add_lost_calls()
             else:
                 summary[scorer].add_unscored(calls)
+        families = model_families(agents)
         for line in summary:
             line.missing = self.samples.samples - line.total
             line.qualifier = self.samples.qualifier
+            line.agent_families = families
         return _Counts(summary, usage)
 
     def results(self) -> Sequence[ScorerResult]:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from judgekit.errors import count_text, join_limited
+from judgekit.runs.model_families import model_families
 from judgekit.runs.scorer_counts import UNSCORED_STATUSES, ScorerCounts
 from judgekit.traces.rendering import quoted_name
 
@@ -12,6 +13,7 @@ _WARNINGS_SHOWN = 3
 _REASONS_SHOWN = 3
 _SAMPLES_SHOWN = 5
 _NAME_SHOWN = 80
+_NAMED = 3
 
 
 class ScorerSummary(ScorerCounts):
@@ -66,6 +68,13 @@ class ScorerSummary(ScorerCounts):
             yield f"{count_text(self.unscored_requests, 'request')} led to no stored score: stopped or repeated"
         if self.answers:
             yield from self.answers.notes()
+            judges = model_families(name for judge, model, _ in self.answers for name in (judge, model or ""))
+            if shared := [family for family in judges if family in self.agent_families]:
+                families = join_limited(shared, _NAMED, " and ")
+                yield (
+                    f"judge and agent are both {families} models: judges tend to favor their own family "
+                    "(self-preference), which only human labels can show"
+                )
         for warning, times in self.warnings.most_common(_WARNINGS_SHOWN):
             yield f"{times} with a warning: {warning}"
 

@@ -112,10 +112,22 @@ def test_labels_of_one_run_give_the_tipping_point_and_the_labels_needed(runs):
     tipping, needed = found.notes
     assert tipping.startswith(
         f"tipping point: people would find no difference if the judge overrates B by {trusted.b - trusted.a:.3f} on "
-        "average; it "
+        f"average (95 % interval {trusted.interval.low:.3f} to {trusted.interval.high:.3f}); it "
     )
     assert needed.startswith("about ")
     assert needed.endswith(f"labels on B would likely show a difference of {one.difference:.3f}, which the judge sees")
+
+
+def test_the_interval_of_a_tipping_point_has_the_sign_of_its_words(runs):
+    a, b, _, truth_b = runs
+    labels = drawn_from(b, truth_b, 100)
+    (one,) = compare(a, b, labels=labels)
+    trusted = corrected_difference(LabeledTasks(values(b), known(truth_b, labels)), LabeledTasks(values(a), values(a)))
+    tip, low, high = (trusted.b - trusted.a, *trusted.interval[:2])
+    words = f"overrates A by {tip:.3f} on average (95 % interval {low:.3f} to {high:.3f}"
+    if tip < 0:
+        words = f"underrates A by {-tip:.3f} on average (95 % interval {-high:.3f} to {-low:.3f})"
+    assert words in one.correction.notes[0]
 
 
 @pytest.mark.simulations

@@ -169,7 +169,8 @@ def test_labels_of_one_run_correct_nothing(cli):
     assert (
         "no corrected difference (labels of 12 pairs on A, 0 on B, 0 on both): there are no human labels of B" in told
     )
-    assert "no difference if the judge underrates B by 0.417 on average; it overrates A by 0.250 on average" in told
+    assert "no difference if the judge underrates B by 0.417 on average (95 % interval " in told
+    assert "); it overrates A by 0.250 on average" in told
 
 
 def test_labels_that_name_no_run_are_refused(cli):

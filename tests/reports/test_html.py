@@ -276,6 +276,14 @@ def test_domains_and_labels_are_told_apart():
     assert page.packed("list-b")["labels"] == [{"label": "x"}] * 3
 
 
+def test_a_slice_of_fewer_than_10_samples_has_no_interval():
+    page = report([sample("scored 1", domain=domain) for domain in ["air"] * 10 + ["rail"] * 9])
+    [slices] = page.head["b"]["slices"]
+    air, rail = (one["scores"]["by_id"] for one in slices["values"])
+    assert (air["low"], air["high"], air["few"]) == (pytest.approx(0.722, abs=0.001), 1, False)  # Wilson
+    assert (rail["value"], rail["low"], rail["high"], rail["few"]) == (1, None, None, True)
+
+
 # --- how far judges can be trusted
 
 

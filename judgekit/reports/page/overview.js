@@ -100,7 +100,7 @@ function sliceTable(run, { name, values }) {
       el("th", { scope: "row" }, linked(value)),
       run.scorers.map((line) => {
         const one = scores[line.name];
-        return cell(line.name, one ? el("span", { class: "in-line" }, el("span", { class: "number" }, figure(one.value)), interval(one), el("small", {}, `${count(one.n)} of ${count(one.total)}`)) : "–");
+        return cell(line.name, one ? el("span", { class: "in-line" }, el("span", { class: "number" }, figure(one.value)), interval(one), el("small", {}, `${count(one.n)} of ${count(one.total)}${one.few ? ", too few for an interval" : ""}`)) : "–");
       })));
   return el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": `Scores by ${name} of run ${run.number}${run === report.head.b ? "" : ", the baseline"}` },
     el("table", { class: "slices" },

@@ -1,0 +1,45 @@
+"""The families of language models, and what a run says if its judge is of the agent's."""
+
+import pytest
+
+from judgekit import AIMessage, Sample, Score, run, scorer
+from judgekit.runs.model_families import model_families
+from judgekit.score import JudgeCall
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        ("openai/gpt-4o-mini", ["GPT"]),
+        ("azure/o3-mini", ["GPT"]),
+        ("support gpt-5.1-2025", ["GPT"]),
+        ("litellm/anthropic/claude-sonnet-4", ["Claude"]),
+        ("openrouter/meta-llama/llama-3.3-70b-instruct", ["Llama"]),
+        ("gemini/gemini-2.5-pro", ["Gemini"]),
+        ("Qwen/Qwen3-32B, mistral-large", ["Mistral", "Qwen"]),
+        ("support-bot 2", []),
+        ("turbo3", []),
+        ("", []),
+    ],
+)
+def test_a_model_is_of_the_family_that_its_name_begins_with(name, family):
+    assert model_families([name]) == family
+
+
+@pytest.mark.parametrize(
+    ("judge", "answered", "agent", "shared"),
+    [
+        ("openai/gpt-4o-mini", None, "gpt-4.1", "GPT"),
+        ("careful", "claude-opus-4", "anthropic/claude-haiku", "Claude"),
+        ("openai/gpt-4o-mini", None, "claude-haiku", ""),
+        ("openai/gpt-4o-mini", None, None, ""),
+    ],
+)
+def test_a_judge_of_the_agents_family_is_pointed_out(judge, answered, agent, shared):
+    @scorer
+    def tone(sample: Sample) -> Score:
+        return Score.scored("tone", 1, calls=[JudgeCall(judge=judge, model=answered, prompt="p")])
+
+    summary = str(run([Sample.of([AIMessage("Hi", model=agent)])], [tone]).summary)
+    assert ("self-preference" in summary) is bool(shared)
+    assert (f"tone: judge and agent are both {shared} models: " in summary) is bool(shared)
