@@ -15,7 +15,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from functools import cache, wraps
 from importlib import import_module
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, Protocol, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
 from judgekit import errors
@@ -45,6 +45,9 @@ _OWN = {400, 401, 402, 403, 404, 429}
 _NO_KEY = re.compile(
     r"missing credentials|missing .{0,40}\bapi[ _]key|api[ _]key is not set|locate credentials", re.IGNORECASE
 )
+
+
+_Rule: TypeAlias = Literal["", "one address", "offline"]
 
 
 class _Clients(Protocol):
@@ -101,7 +104,7 @@ class LitellmClient:
         self._max_reply_bytes = connection.max_reply_bytes
         self._timeout = connection.timeout
         self._price = connection.price
-        self._rule = "offline" if connection.offline else "one address"
+        self._rule: _Rule = "offline" if connection.offline else "one address"
 
     async def complete(self, request: Request, /) -> Reply:
         """Return the reply of the model.
@@ -205,7 +208,7 @@ _asking: WeakKeyDictionary[asyncio.AbstractEventLoop, set[LitellmClient]] = Weak
 """The clients in each event loop. In a loop, litellm has one HTTP client per server, which it never closes."""
 
 
-_rule: ContextVar[Literal["", "one address", "offline"]] = ContextVar("rule", default="")
+_rule: ContextVar[_Rule] = ContextVar("rule", default="")
 """Whether the current request of this task or thread follows no redirect, or does not leave this machine either."""
 
 _SENDERS = (
