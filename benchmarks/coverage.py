@@ -377,7 +377,7 @@ def scored(verdicts: Iterable[float]) -> Run:
     record = store.begin(RunRecord(started_at=now(), scorers=[scorer], count_precision="exactly"))
     recorder = Recorder(store, record)
     for number, verdict in enumerate(verdicts):
-        sample = Sample.of([AIMessage("Hi")] * (1 + number % 5), id=f"s{number}")
+        sample = Sample.of([AIMessage(f"Hi {number:03}")] * (1 + number % 5), id=f"s{number}")
         recorder.add_sample(number, sample)
         recorder.add_row(Row.of(number, sample, Score.scored("it", verdict, label="pass" if verdict else "fail")))
     recorder.flush()

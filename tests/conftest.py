@@ -538,7 +538,9 @@ def run_of() -> RunOf:
     """Gives a function that makes a run of these scores, those of each scorer in the order of the samples."""
 
     def made(*given: Sequence[Score], samples: Sequence[Sample] = (), store: Path | None = None) -> Run:
-        samples = samples or [Sample.of([AIMessage("Hi")], id=f"s{number}") for number in range(len(given[0]))]
+        samples = samples or [
+            Sample.of([AIMessage(f"Hi {number}")], id=f"s{number}") for number in range(len(given[0]))
+        ]
 
         def saying(scores: Sequence[Score]) -> FunctionScorer:
             said = {id(sample): score for sample, score in zip(samples, scores, strict=True)}
@@ -598,7 +600,7 @@ def audited_run(tmp_path) -> tuple[Run, Audit]:
     )
     samples = [
         Sample.of(
-            [HumanMessage("Hi!" if number % 3 == 0 else "Hi")],
+            [HumanMessage(f"Hi, {number}{'!' if number % 3 == 0 else '.'}")],
             id=f"s{number}",
             domain=f"domain {number % 2}",
             group=f"task {number // 2}",

@@ -231,8 +231,8 @@ class Aligning:
         human_values = [np.nan if case.human_value is None else case.human_value for _, case in kept]
         before = [case.error(old[id(case)]) for _, case in kept]
         after = [[case.error(new[index, scorer.name]) for index, case in kept] for scorer in scorers]
-        groups = [case.sample.group for _, case in kept]
-        return JudgedSamples(np.array(human_values), groups, np.array(before), np.array(after, np.float64))
+        units = [case.labeled.row.unit for _, case in kept]
+        return JudgedSamples(np.array(human_values), units, np.array(before), np.array(after, np.float64))
 
     # Refusals.
 

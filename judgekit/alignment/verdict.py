@@ -71,7 +71,7 @@ class JudgedSamples:
 
     Attributes:
         human_values: The mean of the human labels of each sample; NaN if the question does not apply according to them.
-        groups: The group of each sample.
+        groups: The unit of each sample; see `judgekit.runs.rows.Row`.
         base: The errors of the old question.
         candidates: The errors of the candidates, a row for each.
     """

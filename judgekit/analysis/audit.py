@@ -181,7 +181,7 @@ class _Auditing:
             agreement=pairs.agreement(),
             confusion=pairs.confusion(self.record) if pairs.samples else {},
             counts=pairs.counts(),
-            judge_mean=Estimate.mean([row.score.value or 0.0 for row in self.rows], [row.group for row in self.rows]),
+            judge_mean=Estimate.mean([row.score.value or 0.0 for row in self.rows], [row.unit for row in self.rows]),
             correction=correction,
             human_agreement=human_agreement(matched.samples, self.kind, by_verdict=pairs.by_verdict, epsilon=epsilon),
             disagreements=pairs.disagreements() if self.is_same_run else (),

@@ -29,12 +29,12 @@ def position_bias(rows: Sequence[Row]) -> dict[str, Estimate]:
     if not compared:
         return {}
     flips = [float(bool(row.score.details.get("flipped"))) for row in compared]
-    estimates = {"position": Estimate.mean(flips, [row.group for row in compared])}
+    estimates = {"position": Estimate.mean(flips, [row.unit for row in compared])}
     first: list[tuple[float, str | None]] = []
     for row, flipped in zip(compared, flips, strict=True):
         match row.score.details.get("verdicts"):
             case [{"shown_first": shown, "preferred": preferred}, *_] if flipped:
-                first.append((float(shown == preferred), row.group))
+                first.append((float(shown == preferred), row.unit))
             case _:
                 pass
     if first:

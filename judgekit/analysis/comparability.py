@@ -42,7 +42,7 @@ def _run_warnings(a: Run, b: Run) -> Iterator[str]:
             yield f"{name} was stopped early ({run.stop_reason}): only what was scored until then is compared"
         elif run.ended_at is None:
             yield f"{name} has not ended: it is running or was interrupted, and only what is scored so far is compared"
-        yield from (f"{name}: {note}" for note in run.record.notes)
+        yield from (f"{name}: {note}" for note in run.notes)
 
 
 def _scorers_warnings(a: Run, b: Run, names: Collection[str]) -> Iterator[str]:

@@ -320,7 +320,7 @@ def _closer(a: _Answers, b: _Answers) -> ClosenessTest | None:
     both = _closeness(a, b)
     if not both:
         return None
-    groups = [a.rows[index].group for index in both]
+    groups = [a.rows[index].unit for index in both]
     near_a, near_b = (np.asarray([near[side] for near in both.values()]) for side in (0, 1))
     gains = np.round(near_b - near_a, _DIGITS)
     only_a, only_b = int((gains < 0).sum()), int((gains > 0).sum())
@@ -352,7 +352,7 @@ def _adjusted(
         {index: round(near_b - near_a, _DIGITS) for index, (near_a, near_b) in _closeness(a, b).items()}
         for _, a, b in tested
     ]
-    groups = {index: a.rows[index].group for (_, a, _), gain in zip(tested, gains, strict=True) for index in gain}
+    groups = {index: a.rows[index].unit for (_, a, _), gain in zip(tested, gains, strict=True) for index in gain}
     table = np.asarray([[gain.get(index, 0.0) for index in groups] for gain in gains])
     adjusted = iter(max_t(table, [*groups.values()], two_sided=True).adjusted.tolist())
     return [test and test.model_copy(update={"p_adjusted": max(test.p, next(adjusted))}) for test in tests]

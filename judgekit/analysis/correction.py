@@ -109,7 +109,7 @@ def rogan_gladen(rows: Sequence[Row], population: Population, errors: JudgeError
             unavailable_reason=f"the judge may have other error rates here than on {where}: {join_limited(apart)}; label a sample of this run"
         )
     share = fsum(values) / len(values)
-    independent = round(len(values) * independent_share(values, [row.group for row in rows]))
+    independent = round(len(values) * independent_share(values, [row.unit for row in rows]))
     positives = round(share * independent)
     estimate = estimated(positives, independent, counts.tp, counts.fp, counts.fn, counts.tn)
     if estimate is None or estimate.youden_interval.low <= 0:

@@ -23,7 +23,7 @@ def label_correction(matched: MatchedLabels, rows: Sequence[Row]) -> Correction:
     if not any(sample.values for sample in samples):
         return Correction(unavailable_reason="according to people, the question applies to none of the labeled samples")
     if drawn == "all" and all(sample.applicable_share in (0, 1) for sample in samples):
-        applying = [(sample.mean, sample.row.group) for sample in samples if sample.mean is not None]
+        applying = [(sample.mean, sample.row.unit) for sample in samples if sample.mean is not None]
         mean = Estimate.mean([value for value, _ in applying], [group for _, group in applying])
         return Correction(method="labels alone", corrected=mean)
     if (n := sum(bool(sample.values) for sample in samples)) < MIN_LABELS:
@@ -50,8 +50,8 @@ def label_correction(matched: MatchedLabels, rows: Sequence[Row]) -> Correction:
             [judged(sample.row) for sample in those],
             [judged(row) for row in others],
             len(part) / len(every),
-            [sample.row.group for sample in those],
-            [row.group for row in others],
+            [sample.row.unit for sample in those],
+            [row.unit for row in others],
             [sample.applicable_share for sample in those],
         )
 

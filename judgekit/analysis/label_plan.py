@@ -118,7 +118,7 @@ def plan_labels(
         aim = f"{text}, met with a probability of {_POWER:.0%}"
     planned_agreement, where = (agreement, "given") if agreement is not None else _audited_agreement(run, scorer)
     rows = [row for row in run.rows(scorer=scorer) if row.score.value is not None]
-    independent = independent_share([row.score.value or 0.0 for row in rows], [row.group for row in rows])
+    independent = independent_share([row.score.value or 0.0 for row in rows], [row.unit for row in rows])
     samples, share = len(rows) * independent, min(0.99, max(0.01, planned))
 
     def needed(correlation: float) -> int | None:

@@ -15,7 +15,7 @@ from judgekit.analysis.findings import Disagreement, Guarantee, ValueKind
 from judgekit.analysis.matching import LabeledSample, MatchedLabels
 from judgekit.runs.audit_records import ConfusionCounts
 from judgekit.runs.intervals import Estimate
-from judgekit.runs.population import first_of_groups
+from judgekit.runs.population import first_of_units
 from judgekit.runs.rows import Row, ScorerRecord
 from judgekit.stats import agreement
 from judgekit.stats.agreement import bootstrap_items, krippendorff_alpha
@@ -94,8 +94,8 @@ class VerdictPairs:
 
     @cached_property
     def groups(self) -> Sequence[str | None]:
-        """The group of each sample."""
-        return [sample.row.group for sample in self.samples]
+        """The unit of each sample; see `Row`."""
+        return [sample.row.unit for sample in self.samples]
 
     @cached_property
     def agreement_shares(self) -> Sequence[float]:
@@ -335,7 +335,7 @@ class VerdictPairs:
     def guarantee(self, rows: Sequence[Row], alpha: float, delta: float, obstacle: str) -> Guarantee:
         """Return the confidence below which the judge must abstain; ``obstacle`` says why the labels cannot tell.
 
-        One sample of each group counts, since the guarantee holds for independent samples.
+        One sample of each unit counts, since the guarantee holds for independent samples.
         """
         if not obstacle and self.kind == "continuous":
             obstacle = "continuous values are neither right nor wrong"
@@ -345,7 +345,7 @@ class VerdictPairs:
             obstacle = "no labeled verdict has a confidence: ask several times (repeats=5), or use a judge that returns logprobs"
         if obstacle:
             return Guarantee(alpha=alpha, delta=delta, unavailable_reason=obstacle)
-        alone = {row.index for row in first_of_groups([self.samples[index].row for index in self.with_confidence])}
+        alone = {row.index for row in first_of_units([self.samples[index].row for index in self.with_confidence])}
         indices = [index for index in self.with_confidence if self.samples[index].row.index in alone]
         confidence = [self.samples[index].row.score.confidence or 0 for index in indices]
         wrong = [1 - self.agreement_shares[index] for index in indices]
@@ -360,7 +360,7 @@ class VerdictPairs:
             alpha=alpha,
             delta=delta,
             threshold=threshold,
-            coverage=Estimate.mean(kept, [row.group for row in rows]),
+            coverage=Estimate.mean(kept, [row.unit for row in rows]),
             risk=Estimate.mean(missed),
         )
 

@@ -28,7 +28,7 @@ class _SampleVerdicts:
     """The verdicts on one sample.
 
     Attributes:
-        group: The sample's group.
+        unit: The sample's unit.
         side: The source of repetition.
         values: By member of a panel, or order of a pair, the values of the repeats, with ``None`` for a repeat without a
             value. A member that failed has no repeats.
@@ -41,7 +41,7 @@ class _SampleVerdicts:
             was made in any case.
     """
 
-    group: str | None
+    unit: str | None
     side: Side
     values: Sequence[Sequence[float | None]]
     votes: Sequence[_Vote]
@@ -98,16 +98,16 @@ def repeatability(rows: Iterable[Row]) -> Repeatability | None:
     verdicts = _comparable([sample for sample in samples if sample.is_repeated])
     if not verdicts:
         return None
-    groups = [sample.group for sample in verdicts]
+    units = [sample.unit for sample in verdicts]
     components = variance_components(_table(verdicts))
-    rate = Estimate.mean([sample.flips for sample in verdicts], groups)
+    rate = Estimate.mean([sample.flips for sample in verdicts], units)
     side = verdicts[0].side
     return Repeatability(
         samples=len(verdicts),
         repeats=sum(sample.repeat_count for sample in verdicts),
         max_repeats=sum(sample.max_repeats for sample in verdicts),
         flip_rate=rate,
-        near=Estimate.mean([float(sample.is_close) for sample in verdicts], groups),
+        near=Estimate.mean([float(sample.is_close) for sample in verdicts], units),
         components=_named(components, side) if components else {},
         advice=tuple(_advice(verdicts, rate, components)),
     )
@@ -147,7 +147,7 @@ def _sample_verdicts(row: Row) -> _SampleVerdicts | None:
     else:
         return None
     is_mean = score.status == "scored" and score.confidence is None and details is score.details
-    return _SampleVerdicts(row.group, side, values, votes, is_mean, count, most, stopped, escalated)
+    return _SampleVerdicts(row.unit, side, values, votes, is_mean, count, most, stopped, escalated)
 
 
 def _comparable(verdicts: Sequence[_SampleVerdicts]) -> Sequence[_SampleVerdicts]:

@@ -15,6 +15,7 @@ from judgekit.runs.answers import AnswerCounts
 from judgekit.runs.hashes import SampleHashes
 from judgekit.runs.results import Run
 from judgekit.runs.rows import DAMAGED_ROW
+from judgekit.runs.units import joined
 from judgekit.score import STATUSES, Score, ScoreStatus
 
 Outcome: TypeAlias = ScoreStatus | Literal["missing"]
@@ -51,7 +52,7 @@ class ChangedPairs(NamedTuple):
 
 @dataclass(frozen=True)
 class ScoredPairs:
-    """Pairs of samples that one scorer gave a value in both runs. A pair without a group is one of its own."""
+    """Pairs of samples that one scorer gave a value in both runs. ``groups`` holds their units; see `Row`."""
 
     numbers_a: Numbers
     numbers_b: Numbers
@@ -96,7 +97,7 @@ class SamplePairs:
     _side_b: "_Side"
     _positions_a: Numbers
     _positions_b: Numbers
-    _groups: Numbers
+    _units: Numbers
 
     @property
     def damaged_scores(self) -> Mapping[str, int]:
@@ -125,9 +126,17 @@ class SamplePairs:
         are_known = (hashes_a != _UNKNOWN) & (hashes_b != _UNKNOWN)
         differ = are_known & (hashes_a != hashes_b)
         groups_a, groups_b = np.asarray(before.groups)[at_a], np.asarray(after.groups)[at_b]
-        groups = np.where(groups_a >= 0, groups_a, groups_b)
-        alone = groups < 0
-        groups[alone] = len(codes) + np.arange(alone.sum())
+        units_a, units_b = np.asarray(before.units)[at_a], np.asarray(after.units)[at_b]
+        linked = (units_a >= 0) & (units_b >= 0) & ((groups_a < 0) | (groups_b < 0))
+        roots, codes_joined = (
+            np.arange(len(codes)),
+            joined(zip(units_a[linked].tolist(), units_b[linked].tolist(), strict=True)),
+        )
+        roots[[*codes_joined]] = [*codes_joined.values()]
+        units = np.where(units_a >= 0, units_a, units_b)
+        alone = units < 0
+        units[~alone] = roots[units[~alone]]
+        units[alone] = len(codes) + np.arange(alone.sum())
         left = len(counterparts) - len(at_b) - after.repeated
         return cls(
             UnpairedSamples(
@@ -146,7 +155,7 @@ class SamplePairs:
             after,
             at_a,
             at_b,
-            groups,
+            units,
         )
 
     def __len__(self) -> int:
@@ -181,7 +190,7 @@ class SamplePairs:
             np.asarray(self._side_b.numbers)[at_b],
             np.asarray(first.values)[at_a],
             np.asarray(second.values)[at_b],
-            self._groups[both],
+            self._units[both],
             first.scores_at(at_a),
             second.scores_at(at_b),
             {(_OUTCOMES[a], _OUTCOMES[b]): times for (a, b), times in left_out.most_common()},
@@ -213,12 +222,13 @@ class _Column:
 
 
 class _Side:
-    """A side of the comparison as columns: sample numbers, codes of groups and domains (-1 for none), and scores."""
+    """A side of the comparison as columns: sample numbers, codes of groups, units and domains (-1 for none), and scores."""
 
     def __init__(self, scorers: Iterable[str], codes: dict[str, int]) -> None:
         self._codes = codes
         self.numbers = array("q")
         self.groups = array("q")
+        self.units = array("q")
         self.domains = array("q")
         self._hashes = array("q")
         self.columns = {name: _Column() for name in scorers}
@@ -240,6 +250,7 @@ class _Side:
                     self.answers.add(call)
             self.numbers.append(sample.number)
             self.groups.append(self._coded(first.group))
+            self.units.append(self._coded(first.unit))
             self.domains.append(self._coded(first.domain))
             self._hashes.extend([digest or _UNKNOWN for digest in sample.hashes])
             self.ids_are_numbers = self.ids_are_numbers and first.sample_id == str(sample.number)

@@ -109,10 +109,10 @@ def _with_roles(run: Run, drawn: Sequence[DrawnSample]) -> Sequence[DrawnSample]
 
 
 def _unsure(run: Run, rows: Sequence[Row], drawn: Sequence[DrawnSample], n: int) -> Sequence[DrawnSample]:
-    """Return the samples of which the judge is least sure, of groups that are not drawn."""
+    """Return the samples of which the judge is least sure, of units that are not drawn."""
     taken = {sample.number for sample in drawn}
-    groups = {row.group for row in rows if row.index in taken and row.group is not None}
-    rest = [row for row in rows if row.index not in taken and row.group not in groups]
+    units = {row.unit for row in rows if row.index in taken and row.unit is not None}
+    rest = [row for row in rows if row.index not in taken and row.unit not in units]
     sure = [(row.score.confidence, row) for row in rest if row.score.confidence is not None]
     if not sure and rest:
         raise ConfigError(

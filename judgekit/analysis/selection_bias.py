@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from judgekit.analysis.findings import ValueKind
 from judgekit.analysis.matching import MatchedLabels
 from judgekit.errors import join_limited
-from judgekit.runs.population import Population, describe_population, first_of_groups, population_differences
+from judgekit.runs.population import Population, describe_population, first_of_units, population_differences
 from judgekit.runs.rows import Row
 from judgekit.runs.usage import ConversationUsage
 
@@ -35,7 +35,7 @@ def _describe(
 ) -> tuple[Population, Mapping[str, int]]:
     """Return a description of samples, with numeric verdicts among its traits, and the counts of other verdicts."""
     population = describe_population(rows, usages)
-    verdicts = [row.score.value for row in first_of_groups(rows)]
+    verdicts = [row.score.value for row in first_of_units(rows)]
     if kind != "continuous":
         return population, Counter("skipped" if verdict is None else f"{verdict:g}" for verdict in verdicts)
     values = sorted(verdict for verdict in verdicts if verdict is not None)

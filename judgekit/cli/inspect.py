@@ -10,6 +10,8 @@ from judgekit.cli.app import app
 from judgekit.errors import count_text
 from judgekit.formats.inspection import Inspection, WarningCounts
 from judgekit.formats.reading import Recordings
+from judgekit.runs.hashes import recording_hash
+from judgekit.runs.units import CopiedRecording, count_copies
 from judgekit.terminal import console, printable, printable_lines
 from judgekit.traces.trace import Trace
 
@@ -30,10 +32,14 @@ def inspect(
     """
     recordings = Recordings(file, format, columns=options.parse_columns(column), encoding=encoding)
     inspection = Inspection()
+    counted = Counter[tuple[int, str | None]]()
     for sample in recordings.samples(inspection.add_problem):
         inspection.add(sample)
+        if (recording := recording_hash(sample, "")) is not None:
+            counted[recording, sample.group] += 1
     inspection.must_have_any()
-    for head, text in _lines(recordings, inspection):
+    copies = count_copies(CopiedRecording(*key, samples, 0) for key, samples in counted.items())
+    for head, text in _lines(recordings, inspection, copies):
         console().print(f"{head:<14} {printable(text)}", soft_wrap=True)
     if inspection.first_sample is not None:
         console().print(f"\nthe first conversation, {printable(inspection.first_sample.id)}:", soft_wrap=True)
@@ -42,13 +48,14 @@ def inspect(
         raise typer.Exit(1)
 
 
-def _lines(recordings: Recordings, inspection: Inspection) -> Iterator[tuple[str, str]]:
+def _lines(recordings: Recordings, inspection: Inspection, copies: int) -> Iterator[tuple[str, str]]:
     formats = recordings.formats
     names = Counter(formats.values())
     files = "" if len(formats) == 1 else f" in {len(formats):,} files"
     shown = ", ".join(f"{name} ({times:,})" if len(names) > 1 else name for name, times in names.items())
     yield "format", shown + files
-    yield "conversations", f"{inspection.conversations:,}{_more(inspection.duplicate_ids, 'repeat an earlier id')}"
+    repeated = _more(inspection.duplicate_ids, "repeat an earlier id")
+    yield "conversations", f"{inspection.conversations:,}{repeated}{_more(copies, 'with the recording of another one')}"
     if unanswered := inspection.gave_up + inspection.no_reply:
         stops = _more(inspection.no_reply, "stop after the user's message, so that a reply may not have been recorded")
         yield "no answer", f"{unanswered:,}{_more(inspection.gave_up, 'where the agent gave up')}{stops}"

@@ -50,9 +50,7 @@ def report_outcome(
     if problems or run.duplicate_ids:
         with recorded_text(err):
             show_problems(problems, run.duplicate_ids, err)
-    for note in record.notes[
-        bool(problems and problems.unread_records) :
-    ]:  # the first note is the heading of this list
+    for note in run.notes[bool(problems and problems.unread_records) :]:  # the first note is the heading of this list
         print_line(note, err)
     print_run_location(run.record, run.store)
     for path in outputs:

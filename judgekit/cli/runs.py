@@ -161,7 +161,7 @@ def _show(run: Run, limit: int, seed: int | None, console: Console) -> None:
         f"started {_local(record.started_at)}{ended}, with judgekit {record.version}; conversations and reasons {text}",
         console,
     )
-    for note in record.notes:
+    for note in run.notes:
         print_line(f"note: {note}", console)
     for name, value in record.options.items():
         if (option := _without_defaults(value)) not in _DEFAULTS:

@@ -191,7 +191,7 @@ def _run(side: _Side, low_coverage: Mapping[str, str]) -> JsonValue:
         "listed": len(listing.entries),
         "usage": str(run.usage),
         "inputs": [scorer.model_dump() for scorer in run.inputs],
-        "notes": list(run.record.notes),
+        "notes": list(run.notes),
         "imported": run.summary.imported,
         "version": run.record.version,
         "prices": run.summary.prices.removeprefix("prices: "),

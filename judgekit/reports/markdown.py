@@ -66,7 +66,7 @@ def _report(run: Run, gates: GateResults) -> Iterator[str]:
         yield f"{run.usage}\n\n"
     if imported := run.summary.imported:
         yield _Quoted(f"- {_code(imported)}\n")
-    for note in filter(None, (run.summary.prices, *run.record.notes)):
+    for note in filter(None, (run.summary.prices, *run.notes)):
         yield f"- {_code(note)}\n"
     for line in run.summary:
         if (correction := corrected.get(line.scorer)) is not None:

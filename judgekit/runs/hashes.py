@@ -71,6 +71,19 @@ def recording_key(sample: Sample) -> str:
     return _key(canonical_json(conversations))
 
 
+def recording_hash(sample: Sample, run_id: str) -> int | None:
+    """Return a hash by which copies of a recording are recognized within a run, whose random id is part of it.
+
+    ``None`` if the recording is empty, or cannot be hashed.
+    """
+    if not (sample.trace.messages or sample.trace.children or sample.baseline):
+        return None
+    try:
+        return text_hash(f"{run_id} {recording_key(sample)}")
+    except (TypeError, ValueError):  # a Python object, or a number too long to be written
+        return None
+
+
 def group_key(group: str) -> str:
     """Return a hash of the name of a group of samples."""
     return _key(canonical_json(["group", group]))

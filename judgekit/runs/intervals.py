@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from judgekit.aggregates.total import PackedScores, Total, compute_total
 from judgekit.runs.hashes import text_hash
+from judgekit.runs.rows import Row
 from judgekit.stats.trials import TaskMean, mean_over_tasks, pass_at_k, pass_hat_k
 from judgekit.stats.wilson import Interval, wilson
 from judgekit.traces.message import FrozenModel
@@ -23,7 +24,7 @@ _MEANS = ("mean", "within_budget")  # aggregates that are the mean of the values
 _BOOTSTRAP_DRAWS = 1_000
 _TRIALS_SHOWN = 8
 _REDRAWN = 5_000  # scores; redrawing more takes minutes if their aggregate is not a mean
-_UNGROUPED = 0
+_ALONE = 0
 
 
 class Estimate(FrozenModel):
@@ -85,26 +86,31 @@ class ScoredValues:
 
     values: "array[float]" = field(default_factory=lambda: array("d"), init=False, repr=False)
     _groups: "array[int]" = field(default_factory=lambda: array("q"), init=False, repr=False)
-    _unscored_groups: set[int] = field(default_factory=set[int], init=False, repr=False)
+    _units: dict[int, int] = field(default_factory=dict[int, int], init=False, repr=False)
+    _unscored_groups: dict[Hashable, Hashable] = field(default_factory=dict[Hashable, Hashable], init=False, repr=False)
     _scores: dict[str, PackedScores] = field(default_factory=dict[str, PackedScores], init=False, repr=False)
 
-    def add_value(self, value: float, group: str | None, aggregate: str, packed: bytes | None) -> None:
-        """Add a value with the group of its sample. Unless the aggregate is the mean, its packed score is needed too."""
+    def add_value(self, row: Row, value: float, packed: bytes | None) -> None:
+        """Add the value of a row. Unless the aggregate is the mean, its packed score is needed too."""
         self._forget()
         self.values.append(value)
-        self._groups.append(_UNGROUPED if group is None else _group_hash(group))
+        if row.unit != row.group:
+            self._units[len(self._groups)] = _hash(row.unit)
+        self._groups.append(_hash(row.group))
         if packed is not None:
-            self._scores.setdefault(aggregate, PackedScores()).append(packed)
+            self._scores.setdefault(row.score.aggregate, PackedScores()).append(packed)
 
-    def add_unscored_group(self, group: str) -> None:
-        """Count a group of which a sample was not scored."""
-        self._forget()
-        self._unscored_groups.add(_group_hash(group))
+    def add_unscored_sample(self, row: Row) -> None:
+        """Count the group of a sample that was not scored."""
+        if row.group is not None:
+            self._forget()
+            self._unscored_groups[_hash(row.group)] = _hash(row.unit)
 
     def add_values(self, other: "ScoredValues") -> None:
         """Add the values of other samples."""
         self._forget()
         self.values.extend(other.values)
+        self._units |= {len(self._groups) + index: unit for index, unit in other._units.items()}
         self._groups.extend(other._groups)
         self._unscored_groups |= other._unscored_groups
         for name, scores in other._scores.items():
@@ -131,11 +137,11 @@ class ScoredValues:
         return [*self._scores, *(["mean"] if packed < len(self.values) else [])]
 
     @property
-    def groups(self) -> Sequence[Hashable] | None:
-        """A key for the group of each value, if samples have groups. A sample without a group is one by itself."""
-        if not any(self._groups):  # all are ungrouped
+    def units(self) -> Sequence[Hashable] | None:
+        """A key for the unit of each value, if samples have any; see `Row`."""
+        if not self._units and not any(self._groups):
             return None
-        return [(index,) if group == _UNGROUPED else group for index, group in enumerate(self._groups)]
+        return _keys([self._units.get(index, group) for index, group in enumerate(self._groups)])
 
     @cached_property
     def interval(self) -> Interval | None:
@@ -145,13 +151,13 @@ class ScoredValues:
         """
         if len(names := self._aggregates()) != 1 or names[0] not in _MEANS:
             return None
-        groups = self.groups
-        if groups is None and set(self.values) <= {0.0, 1.0}:
+        units = self.units
+        if units is None and set(self.values) <= {0.0, 1.0}:
             return wilson(self.values.count(1.0), len(self.values))
 
         from judgekit.stats.intervals import mean_interval  # noqa: PLC0415 - numpy takes a while
 
-        return mean_interval(self.values, groups)
+        return mean_interval(self.values, units)
 
     def bootstrap(self, seed: int = 0) -> Interval | None:
         """Return the 95 % confidence interval of the number, whatever it is, by the bootstrap.
@@ -164,7 +170,7 @@ class ScoredValues:
         if len(names := self._aggregates()) != 1:
             return None
         if names == ["mean"]:
-            return bootstrap(self.values, self.groups, seed=seed)
+            return bootstrap(self.values, self.units, seed=seed)
         [(name, scores)] = self._scores.items()
         if len(scores) > _REDRAWN:
             return None
@@ -173,27 +179,35 @@ class ScoredValues:
             value = compute_total(name, [scores[int(index)] for index in indexes]).value
             return nan if value is None else value
 
-        return bootstrap(range(len(scores)), self.groups, statistic=number, draws=_BOOTSTRAP_DRAWS, seed=seed)
+        return bootstrap(range(len(scores)), self.units, statistic=number, draws=_BOOTSTRAP_DRAWS, seed=seed)
 
     @cached_property
     def trials(self) -> Sequence[Trials]:
         """The results of k trials, for k = 1, 2, ..., if samples are trials of tasks that succeed or fail.
 
-        The group of a sample is its task. Only scored trials count; a task may have none.
+        The group of a sample is its task. Only scored trials count; a task may have none. In intervals, tasks that share
+        recordings count once.
         """
-        if (groups := self.groups) is None or not set(self.values) <= {0.0, 1.0}:
+        if not any(self._groups) or not set(self.values) <= {0.0, 1.0}:
             return []
+        groups = _keys(self._groups)
+        units = {**self._unscored_groups, **dict(zip(groups, self.units or groups, strict=True))}
         scored, succeeded = Counter(groups), Counter[Hashable]()
         scored.update(dict.fromkeys(self._unscored_groups, 0))
         for group, value in zip(groups, self.values, strict=True):
             succeeded[group] += value == 1
-        tasks = [(times, succeeded[group]) for group, times in scored.items()]
+        tasks = [(times, succeeded[group], units[group]) for group, times in scored.items()]
         most = min(max(scored.values(), default=0), _TRIALS_SHOWN)
         ks = range(1, most + 1) if most > 1 else ()
         return [Trials(k, mean_over_tasks(pass_at_k, tasks, k), mean_over_tasks(pass_hat_k, tasks, k)) for k in ks]
 
 
+def _keys(hashes: Sequence[int]) -> Sequence[Hashable]:
+    """Return a key for each hash, with one of its own for each sample that is one by itself."""
+    return [(index,) if name == _ALONE else name for index, name in enumerate(hashes)]
+
+
 @lru_cache(4_096)
-def _group_hash(group: str) -> int:
-    """Return the hash of a group, which is never that of no group."""
-    return text_hash(group) or 1
+def _hash(name: str | None) -> int:
+    """Return the hash of a group or unit, which is never that of none."""
+    return _ALONE if name is None else text_hash(name) or 1

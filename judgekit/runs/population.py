@@ -40,25 +40,25 @@ class Population(FrozenModel):
     features: dict[str, Many[float]] = Field(default_factory=dict)
 
 
-def first_of_groups(rows: Sequence[Row]) -> Sequence[Row]:
-    """Return the first row of each group. The samples of a group, such as trials of one task, resemble each other."""
-    rows_by_group: dict[str | int, Row] = {}
+def first_of_units(rows: Sequence[Row]) -> Sequence[Row]:
+    """Return the first row of each unit. The samples of a unit, such as trials of one task, resemble each other."""
+    rows_by_unit: dict[str | int, Row] = {}
     for row in rows:
-        rows_by_group.setdefault(row.index if row.group is None else row.group, row)
-    return list(rows_by_group.values())
+        rows_by_unit.setdefault(row.index if row.unit is None else row.unit, row)
+    return list(rows_by_unit.values())
 
 
 def describe_population(rows: Sequence[Row], usages: Mapping[int, ConversationUsage]) -> Population:
     """Return a description of the rows that have a value; ``usages`` holds the usage of conversations by number.
 
-    To make populations testable against each other, one sample of each group is described, and each agent is counted
-    once in each group.
+    To make populations testable against each other, one sample of each unit is described, and each agent is counted
+    once in each unit.
     """
     values = [row.score.value for row in rows if row.score.value is not None]
     made_by = ((row, usages[row.index].agent if row.index in usages else None) for row in rows)
-    trials = {(row.index if row.group is None else row.group, agent or _NO_AGENT) for row, agent in made_by}
+    trials = {(row.index if row.unit is None else row.unit, agent or _NO_AGENT) for row, agent in made_by}
     agents = Counter(agent for _, agent in trials)
-    rows = first_of_groups(rows)
+    rows = first_of_units(rows)
     domains = Counter(_NO_DOMAIN if row.domain is None else row.domain for row in rows)
     has_domains = 1 <= len(domains.keys() - {_NO_DOMAIN}) < _DOMAINS
     took = [usages[row.index] for row in rows if row.index in usages]

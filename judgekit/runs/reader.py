@@ -13,6 +13,7 @@ from judgekit.runs.file import RunFile
 from judgekit.runs.hashes import SampleHashes
 from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, Row, RunRecord, ScorerResult
 from judgekit.runs.schema import KEYS, SampleRow, ScoreRow, decompress, is_intact
+from judgekit.runs.units import CopiedRecording, RunUnits
 from judgekit.runs.usage import ConversationUsage
 from judgekit.score import JudgeCall, JudgeExchange, Score, ScoreStatus
 from judgekit.traces.fast_models import construct
@@ -27,6 +28,13 @@ _SCORES = "SELECT * FROM scores WHERE run = ?"
 _SAMPLES = "SELECT * FROM samples WHERE run = ? AND number IN (SELECT value FROM json_each(?))"
 _OF_NUMBERS = " AND sample IN (SELECT value FROM json_each(?))"
 """Many numbers as one value, since the number of values in a statement is limited."""
+_COPIED = """
+    WITH counted AS (
+        SELECT recording_hash AS hash, "group", count(*) AS samples, min(number) AS first FROM samples
+        WHERE run = ? AND recording_hash IS NOT NULL GROUP BY recording_hash, "group"
+    )
+    SELECT * FROM counted WHERE hash IN (SELECT hash FROM counted GROUP BY hash HAVING sum(samples) > 1) ORDER BY first
+"""
 _CONVERSATION = "SELECT * FROM conversations WHERE run = ? AND number = ?"
 
 
@@ -175,7 +183,7 @@ class RunReader(RunFile):
 
         A failed score stands for one that is damaged, or whose sample is.
         """
-        names = self._names(run)
+        names, units = self._names(run), RunUnits(self.copied_recordings(run))
         last = (-1, -1)
         with self._reading("a score"):
             for score, is_whole, sample in self._with_samples(sql, run, *values):
@@ -187,11 +195,11 @@ class RunReader(RunFile):
                     if is_ordered and (index, scorer) <= last:
                         raise self._damaged(f"the order of the scores of run {run}")
                     last = index, scorer
-                    yield _row_of(index, self._score(name, score), sample), sample
+                    yield _row_of(index, self._score(name, score), sample, units), sample
                 else:
                     what = "its row" if sample is not None else "the row of its sample"
                     reason = f"{what} in {self.path} is damaged; judgekit resume repeats the score"
-                    yield _row_of(index, Score.failed(name, reason, error=DAMAGED_ROW), sample), sample
+                    yield _row_of(index, Score.failed(name, reason, error=DAMAGED_ROW), sample, units), sample
 
     def _with_samples(self, sql: str, run: int, *values: object) -> Iterator[tuple[ScoreRow, bool, SampleRow | None]]:
         """Yield the scores that a statement selects, each with whether it is intact, and its sample if that is."""
@@ -279,6 +287,10 @@ class RunReader(RunFile):
         """Return the ids that several samples share."""
         sql = "SELECT id FROM samples WHERE run = ? GROUP BY id HAVING count(*) > 1"
         return [sample_id for (sample_id,) in self._select(sql, run)]
+
+    def copied_recordings(self, run: int) -> Sequence[CopiedRecording]:
+        """Return the recordings that several samples have, by group."""
+        return [CopiedRecording(*row) for row in self._select(_COPIED, run)]
 
     def usage_by_sample(self, run: int) -> Iterator[tuple[int, ConversationUsage]]:
         """Yield the number and the usage of each conversation that has a score. Damaged samples are left out."""
@@ -369,7 +381,7 @@ def _listed(numbers: Iterable[int]) -> str:
     return to_json(sorted(numbers)).decode()
 
 
-def _row_of(index: int, score: Score, sample: SampleRow | None) -> Row:
+def _row_of(index: int, score: Score, sample: SampleRow | None, units: RunUnits) -> Row:
     """Return the row of a score, whose sample may be damaged."""
     if sample is None:
         return Row(index=index, sample_id=f"#{index}", score=score)
@@ -381,6 +393,7 @@ def _row_of(index: int, score: Score, sample: SampleRow | None) -> Row:
             "score": score,
             "trace_id": sample.trace_id,
             "group": sample.group,
+            "copied": units.of(sample.group, sample.recording_hash),
             "domain": sample.domain,
             "labels": from_json(sample.labels) if sample.labels else {},
             "label_sources": from_json(sample.label_sources) if sample.label_sources else {},

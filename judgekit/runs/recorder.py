@@ -16,7 +16,7 @@ from typing import TypeAlias, cast
 from pydantic_core import to_json
 
 from judgekit.runs.hashed_media import hash_media
-from judgekit.runs.hashes import SampleHashes
+from judgekit.runs.hashes import SampleHashes, recording_hash
 from judgekit.runs.reader import CALLS_ADAPTER
 from judgekit.runs.rows import Row, RunRecord, sample_labels
 from judgekit.runs.schema import COMPRESSION_LEVEL, checksum, is_intact
@@ -75,7 +75,7 @@ class Recorder:
         self, store: RunStore, record: RunRecord, textless: TextRemover | None = None, *, is_new: bool = False
     ) -> None:
         self._store = store
-        self._run = record.number
+        self._run, self._id = record.number, record.id
         self._textless = None if record.keeps_text else textless or TextRemover()
         self._indexes = {scorer.name: index for index, scorer in enumerate(record.scorers)}
         self._scorers = record.scorers
@@ -107,6 +107,7 @@ class Recorder:
             _json({name: label.source for name, label in labels.items()}) if labels else None,
             _json(usage) if usage else None,
             *SampleHashes.of(sample, keeps_text=self._textless is None),
+            recording_hash(sample, self._id),
         )
         if self._textless is not None or (not self._is_new and self._store.has_conversation(self._run, index)):
             return

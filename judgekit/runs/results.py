@@ -20,6 +20,7 @@ from judgekit.runs.rows import DamagedRows, Input, Row, RunRecord, SampleCount, 
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
 from judgekit.runs.summary import Summary
 from judgekit.runs.summary_text import ScorerSummary
+from judgekit.runs.units import count_copies
 from judgekit.runs.usage import UsageTotals
 from judgekit.score import JudgeExchange, ScoreStatus
 from judgekit.traces.sample import Sample
@@ -174,6 +175,22 @@ class Run:
     def duplicate_ids(self) -> tuple[str, ...]:
         """The ids that several samples share, so that their rows cannot be told apart by id."""
         return tuple(self.store.duplicate_ids(self.record.number))
+
+    @cached_property
+    def copies(self) -> int:
+        """The number of samples whose recording another sample has too; trials of one task that are equal are none."""
+        return count_copies(self.store.copied_recordings(self.record.number))
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Notes for readers: those of its record, and how many samples are copies."""
+        if not self.copies:
+            return self.record.notes
+        are = "is a copy of another" if self.copies == 1 else "are copies of others"
+        return (
+            *self.record.notes,
+            f"{count_text(self.copies, 'sample')} {are}: in intervals, samples with the same recording count once",
+        )
 
     @property
     def audits_folder(self) -> Path | None:
@@ -338,7 +355,7 @@ class Run:
 
     def _notes(self) -> Iterator[str]:
         """Yield notes that belong to the numbers."""
-        yield from self.record.notes
+        yield from self.notes
         if unfinished := self.record.unfinished:
             yield f"{unfinished}: only the scores so far are counted"
         if self.duplicate_ids:

@@ -55,6 +55,7 @@ class Row(FrozenModel):
         score: The score.
         trace_id: The id of the sample's trace.
         group: The sample's group, such as the task of its trial; samples of a group are not independent.
+        copied: The name of the unit that it shares with copies of its recording; see `judgekit.runs.units.RunUnits`.
         domain: The sample's domain.
         labels: The sample's labels by name: its ``label``, and those that came with its trace. A label on which
             annotators disagree is left out; a judge's label counts only if nobody else gave one.
@@ -66,6 +67,7 @@ class Row(FrozenModel):
     score: Score
     trace_id: str | None = None
     group: str | None = None
+    copied: str | None = None
     domain: str | None = None
     labels: dict[str, LabelValue] = Field(default_factory=dict)
     label_sources: dict[str, LabelSource] = Field(default_factory=dict)
@@ -82,6 +84,7 @@ class Row(FrozenModel):
                 "score": score,
                 "trace_id": sample.trace.id,
                 "group": sample.group,
+                "copied": None,
                 "domain": sample.domain,
                 "labels": {name: label.value for name, label in labels.items()} if labels else {},
                 "label_sources": {name: label.source for name, label in labels.items()} if labels else {},
@@ -92,6 +95,11 @@ class Row(FrozenModel):
     def scorer(self) -> str:
         """The scorer's name."""
         return self.score.scorer
+
+    @property
+    def unit(self) -> str | None:
+        """The unit that every interval counts once: its recording if copied, or its group; ``None`` if it is alone."""
+        return self.group if self.copied is None else self.copied
 
 
 def sample_labels(sample: Sample) -> dict[str, Label]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from judgekit.score import ScoreStatus
 
 APPLICATION_ID = int.from_bytes(b"jrun")
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 COMPRESSION_LEVEL = 1
 """The fastest level of zlib."""
 _EQUAL_ALIKE = 2
@@ -19,7 +19,7 @@ _COLUMNS = {
     "samples": """
         run INTEGER NOT NULL, number INTEGER NOT NULL, id TEXT NOT NULL, trace_id TEXT, "group" TEXT, domain TEXT,
         labels TEXT, label_sources TEXT, usage TEXT, references_hash INTEGER, fields_hash INTEGER,
-        first_message_hash INTEGER
+        first_message_hash INTEGER, recording_hash INTEGER
     """,
     "dictionaries": "run INTEGER NOT NULL, id INTEGER NOT NULL, dictionary BLOB NOT NULL",
     "conversations": """
@@ -73,6 +73,7 @@ class SampleRow(NamedTuple):
     references_hash: int | None
     fields_hash: int | None
     first_message_hash: int | None
+    recording_hash: int | None
     checksum: int
 
 

@@ -83,8 +83,7 @@ class ScorerCounts(ScoredValues):
         if len(score.calls) > 1:
             self._add_repeats(score)
         if score.value is None:
-            if row.group is not None:
-                self.add_unscored_group(row.group)
+            self.add_unscored_sample(row)
             return
         if score.label is not None:
             self.labels[score.label] += 1
@@ -92,7 +91,7 @@ class ScorerCounts(ScoredValues):
             self.is_graded = self.is_graded or is_other or 0 < score.value < 1
         if packed is None and score.aggregate != "mean":
             packed = PackedScores.pack(score)
-        self.add_value(score.value, row.group, score.aggregate, packed)
+        self.add_value(row, score.value, packed)
 
     def add_reason(self, status: ScoreStatus, reason: str, times: int = 1) -> None:
         """Count why scores have no value. Of reasons that are all different, only the first 100 are counted."""

@@ -1,6 +1,6 @@
 """Repeated trials of tasks: the probability that one of k trials succeeds, or that all do."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from math import comb, fsum
 from typing import NamedTuple
 
@@ -39,7 +39,7 @@ class TaskMean(NamedTuple):
 
     Attributes:
         value: The mean; ``None`` if no task is left.
-        interval: Its interval by `mean_interval`, which treats tasks as a sample.
+        interval: Its interval by `mean_interval`, which treats the units of tasks as a sample.
         tasks: The number of tasks in the mean.
         excluded_tasks: The number of tasks left out because they have fewer than k trials.
     """
@@ -50,20 +50,24 @@ class TaskMean(NamedTuple):
     excluded_tasks: int
 
 
-def mean_over_tasks(estimate: Callable[[int, int, int], float], tasks: Iterable[tuple[int, int]], k: int) -> TaskMean:
+def mean_over_tasks(
+    estimate: Callable[[int, int, int], float], tasks: Iterable[tuple[int, int, Hashable]], k: int
+) -> TaskMean:
     """Return the mean of an estimate over tasks.
 
     Args:
         estimate: `pass_at_k` or `pass_hat_k`.
-        tasks: The number of trials and of successes of each task.
+        tasks: The number of trials, the number of successes and the unit of each task.
         k: The number of trials to estimate for.
     """
     from judgekit.stats.intervals import mean_interval  # noqa: PLC0415 - numpy takes a while
 
-    counts = sorted(tasks)  # shards that are merged have them in another order, and sums would end in other digits
-    estimates = [estimate(n, c, k) for n, c in counts if n >= k]
+    # Shards that are merged have them in another order, and sums would end in other digits.
+    counts = sorted(tasks, key=lambda task: task[:2])
+    estimates = [estimate(n, c, k) for n, c, _ in counts if n >= k]
+    units = [unit for n, _, unit in counts if n >= k]
     mean = fsum(estimates) / len(estimates) if estimates else None
-    return TaskMean(mean, mean_interval(estimates), len(estimates), len(counts) - len(estimates))
+    return TaskMean(mean, mean_interval(estimates, units), len(estimates), len(counts) - len(estimates))
 
 
 def _check(n: int, c: int, k: int) -> None:

@@ -46,7 +46,7 @@ def _judged(
         is_score = isinstance(verdict, Score)
         score = verdict if is_score else Score.scored("tone", verdict, label=names.get(verdict), reason=f"as {index}")
         sample = Sample.of(
-            [AIMessage("Hi", model=agent if agent is None or isinstance(agent, str) else agent[index])]
+            [AIMessage(f"Hi {index:05}", model=agent if agent is None or isinstance(agent, str) else agent[index])]
             * messages(index),
             id=ids[index] if ids else f"s{index}",
             group=groups[index] if groups else None,

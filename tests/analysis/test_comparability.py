@@ -35,7 +35,7 @@ def fine(sample: Sample) -> float:
 
 
 def sample(sample_id: str, asked: str = "Hi", **known: object) -> Sample:
-    trace = Trace(messages=[HumanMessage(asked), AIMessage("Hello")])
+    trace = Trace(messages=[HumanMessage(asked), AIMessage(f"Hello {sample_id}")])
     return Sample.model_validate({"id": sample_id, "trace": trace, **known})
 
 
@@ -59,7 +59,9 @@ def without_text(*samples: Sample) -> Run:
 def forget_hashes(run: int) -> None:
     """Makes a run one of samples that cannot be hashed."""
     with closing(sqlite3.connect(STORE)) as db:
-        kept = [(*row[:-4], None, None, None) for row in db.execute("SELECT * FROM samples WHERE run = ?", (run,))]
+        kept = [
+            (*row[:-5], None, None, None, row[-2]) for row in db.execute("SELECT * FROM samples WHERE run = ?", (run,))
+        ]
         places = ", ".join("?" * (len(kept[0]) + 1))
         db.executemany(f"REPLACE INTO samples VALUES ({places})", [(*row, checksum(row)) for row in kept])  # noqa: S608
         db.commit()

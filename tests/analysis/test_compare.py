@@ -24,7 +24,7 @@ from judgekit.runs.rows import Input, ScorerRecord
 from judgekit.score import Score
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.scorers.text.translation import BLEU
-from judgekit.traces.message import AIMessage
+from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
 
 HOSTILE = "<script>alert(1)</script>\x1b[2J\u202e"
@@ -48,7 +48,7 @@ class Told:
 
 
 def sample(sample_id: str, group: str | None = None, **told: float | str) -> Sample:
-    return Sample.of([AIMessage("Hi")], id=sample_id, group=group, metadata=told)
+    return Sample.of([AIMessage(f"Hi {sample_id}")], id=sample_id, group=group, metadata=told)
 
 
 def told(values: dict[str, float | str], **groups: str) -> Run:
@@ -384,7 +384,9 @@ def test_pairs_of_different_domains_are_told():
 
 def said(*texts: str) -> Run:
     samples = [
-        Sample.of([AIMessage(said)], reference="the cat sat on the mat", id=f"s{n}", group=f"g{n // 2}")
+        Sample.of(
+            [HumanMessage(f"{n}"), AIMessage(said)], reference="the cat sat on the mat", id=f"s{n}", group=f"g{n // 2}"
+        )
         for n, said in enumerate(texts)
     ]
     return run(samples, [BLEU()])

@@ -39,7 +39,7 @@ def compared(*judges, human=(), groups=None, calls=()):
     """What comes of judges called a, b and so on; ``human`` says what they say of each sample."""
     names = "abcd"[: len(judges)]
     samples = [
-        Sample.of([AIMessage("Hi")], id=str(number), group=groups and groups[number])
+        Sample.of([AIMessage(f"Hi {number}")], id=str(number), group=groups and groups[number])
         for number in range(len(judges[0]))
     ]
     made = run(samples, [Says(name, tuple(values), calls) for name, values in zip(names, judges, strict=True)])
@@ -180,7 +180,7 @@ def test_samples_that_people_labeled_as_not_applicable_are_among_those_that_the_
 
 
 def test_where_people_differ_a_judge_is_as_close_to_them_as_to_each_on_average():
-    samples = [Sample.of([AIMessage("Hi")], id=str(number)) for number in range(10)]
+    samples = [Sample.of([AIMessage(f"Hi {number}")], id=str(number)) for number in range(10)]
     made = run(samples, [Says("a", (1,) * 10), Says("b", (0,) * 10)])
     labels = [
         HumanLabel(sample=str(number), scorer="a", value=value, annotator=name)

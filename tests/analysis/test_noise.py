@@ -3,7 +3,7 @@
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, count
 from statistics import fmean
 
 import pytest
@@ -39,8 +39,11 @@ class Told:
         return Score.abstained(self.name, "cannot tell") if value is None else Score.scored(self.name, value)
 
 
+NUMBERS = count()
+
+
 def sample(group: str | None = None, **values: Sequence[float | None]) -> Sample:
-    return Sample.of([HumanMessage("Book it."), AIMessage("Done.")], fields=values, group=group)
+    return Sample.of([HumanMessage(f"Book it, {next(NUMBERS)}."), AIMessage("Done.")], fields=values, group=group)
 
 
 def rows(scorer: Scorer, samples: Sequence[Sample]) -> list[Row]:
@@ -179,7 +182,7 @@ def test_the_two_orders_of_a_pair_are_two_verdicts():
     said = {"strengths_first": "", "strengths_second": "", "reason": "", "evidence_first": [1], "evidence_second": []}
     places = iter(["first", "second", "first", "first", "tie", "tie", "second", "first"])
     judge = ScriptedJudge(lambda _: {**said, "verdict": next(places)})
-    baseline = Trace(messages=[HumanMessage("Book it."), AIMessage("No.")])
+    baseline = Trace(messages=[HumanMessage(f"Book it, {next(NUMBERS)}."), AIMessage("No.")])
     pairs = [sample().model_copy(update={"baseline": baseline}) for _ in range(4)]
     pairs.append(sample().model_copy(update={"baseline": sample().trace}))  # nobody is asked about it
     found = repeatability(list(run(pairs, [Pairwise("Which?", judge)])))

@@ -15,7 +15,7 @@ from judgekit.stats.prediction_powered import ppi_mean
 
 def scored(*verdicts: tuple[float | None, str | None]) -> Run:
     """A run with a score of each value and label; without a value it is skipped."""
-    samples = [Sample.of([AIMessage("Hi")], id=f"s{number}") for number in range(len(verdicts))]
+    samples = [Sample.of([AIMessage(f"Hi {number}")], id=f"s{number}") for number in range(len(verdicts))]
     said = dict(zip((one.id for one in samples), verdicts, strict=True))
 
     @scorer

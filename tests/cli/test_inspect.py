@@ -77,7 +77,7 @@ def test_what_traces_say_of_errors_agents_labels_and_costs_is_counted(cli):
     ended = cli("inspect", write("a.jsonl", [{"id": "a", "trace": trace}, {"id": "b", "trace": trace}]))
     assert ended.heads == {
         "format": "judgekit",
-        "conversations": "2",
+        "conversations": "2; 1 with the recording of another one",
         "sub-agents": "4; 4 tool calls, not counted below",
         "messages": "user 2, tool 2, assistant 2",
         "tool calls": "0 by the agent, 2 by the user",

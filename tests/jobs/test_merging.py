@@ -133,7 +133,7 @@ def assert_equal(one: Run, other: Run) -> None:
     assert list(one) == list(other)
     assert numbers(one) == numbers(other)
     mean, other_mean = one.summary["tool_call_f1"], other.summary["tool_call_f1"]
-    assert (mean.values, mean.groups) == (other_mean.values, other_mean.groups)  # in order, as a bootstrap draws them
+    assert (mean.values, mean.units) == (other_mean.values, other_mean.units)  # in order, as a bootstrap draws them
     assert {
         name: {value: str(part) for value, part in values.items()} for name, values in one.summary.slices.items()
     } == {name: {value: str(part) for value, part in values.items()} for name, values in other.summary.slices.items()}

@@ -19,7 +19,9 @@ COST = 5_000.0
 
 
 def sample(number: int, group: str | None = None) -> Sample:
-    return Sample.of([HumanMessage("Hi")], id=f"s{number}", domain=("shop", "bank", None)[number % 3], group=group)
+    return Sample.of(
+        [HumanMessage(f"Hi {number}")], id=f"s{number}", domain=("shop", "bank", None)[number % 3], group=group
+    )
 
 
 def suggested(samples: list[Sample], **options: object) -> SuggestedSample | None:

@@ -79,7 +79,7 @@ def by_id(sample: Sample) -> Score:
 
 
 def sample(id: str, *messages, **known) -> Sample:
-    return Sample.of(messages or [HumanMessage("Hi"), AIMessage("Hello")], id=id, **known)
+    return Sample.of(messages or [HumanMessage(f"Hi {id}"), AIMessage("Hello")], id=id, **known)
 
 
 def report(samples: Iterable[Sample], scorers=(by_id,), store=None, baseline=None) -> Page:
@@ -277,7 +277,7 @@ def test_domains_and_labels_are_told_apart():
 
 
 def test_a_slice_of_fewer_than_10_samples_has_no_interval():
-    page = report([sample("scored 1", domain=domain) for domain in ["air"] * 10 + ["rail"] * 9])
+    page = report([sample("scored 1", HumanMessage(f"Hi {n}"), domain="air" if n < 10 else "rail") for n in range(19)])
     [slices] = page.head["b"]["slices"]
     air, rail = (one["scores"]["by_id"] for one in slices["values"])
     assert (air["low"], air["high"], air["few"]) == (pytest.approx(0.722, abs=0.001), 1, False)  # Wilson

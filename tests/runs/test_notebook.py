@@ -13,7 +13,7 @@ from judgekit.score import JudgeCall, Score
 CELLS = {
     "run": """
 from judgekit import AIMessage, HumanLabel, PromptScorer, Sample, ScriptedJudge, StringPresence, arun, audit, run, scorer
-samples = [Sample.of([AIMessage("yes")], reference=word, id=word) for word in ("yes", "no")]
+samples = [Sample.of([AIMessage(word), AIMessage("yes")], reference=word, id=word) for word in ("yes", "no")]
 results = run(samples, [StringPresence()])
 results
 """,

@@ -147,7 +147,9 @@ def test_samples_without_a_score_are_missing_and_count_among_all(run_of):
 
 
 def test_what_very_many_samples_are_like_is_told_by_some_of_them(monkeypatch):
-    samples = [Sample.of([HumanMessage("Hi"), AIMessage("Yo", model=f"m-{n % 2}")], id=f"s{n}") for n in range(200)]
+    samples = [
+        Sample.of([HumanMessage(f"Hi {n}"), AIMessage("Yo", model=f"m-{n % 2}")], id=f"s{n}") for n in range(200)
+    ]
     found = run(samples, [FunctionScorer(lambda sample: float(sample.id != "s7"), "it", "1")])
     monkeypatch.setattr(judgekit.runs.results, "_DESCRIBED", 50)
     population = found.population("it")

@@ -121,14 +121,14 @@ def test_what_a_row_says_of_its_sample_is_kept():
     )
     given_samples = [
         Sample(id="a\x00\x1b", trace=labeled, group="g", domain="法", label="good"),
-        Sample(id="b", trace=Trace(messages=[HumanMessage("Hi")])),
+        Sample(id="b", trace=Trace(messages=[HumanMessage("Hello")])),
     ]
     run(given_samples, [fine], store=RUNS)
     first, second = Run.stored(path=RUNS)
     known = {"label": "good", "human": True, "reward": 0.5, "mood": "good", "kind": "refund"}
     sources = {"label": "benchmark", "human": "human", "reward": "benchmark", "mood": "unknown", "kind": "judge"}
     assert first.model_dump(exclude={"score"}) == {
-        "index": 0, "sample_id": "a\x00\x1b", "trace_id": "t", "group": "g", "domain": "法", "labels": known,
+        "index": 0, "sample_id": "a\x00\x1b", "trace_id": "t", "group": "g", "copied": None, "domain": "法", "labels": known,
         "label_sources": sources
     }  # fmt: skip
     assert [type(value) for value in first.labels.values()] == [str, bool, float, str, str]

@@ -201,7 +201,7 @@ def test_summaries_of_shards_of_a_run_are_merged_without_their_rows(tmp_path, mo
     monkeypatch.chdir(tmp_path)
     samples = [
         Sample.of(
-            [HumanMessage("Hi"), AIMessage(tool_calls=[ToolCall(f"tool_{number % 3}")])],
+            [HumanMessage(f"Hi {number}"), AIMessage(tool_calls=[ToolCall(f"tool_{number % 3}")])],
             id=f"s{number}", group=f"g{number % 7}", reference_tool_calls=[ToolCall("tool_0")],
             label=LABELS[number % 3], prediction=LABELS[number % 2],
         )

@@ -40,7 +40,7 @@ def test_counts_that_cannot_be_are_refused(n, c, k, told):
 
 
 def test_each_task_counts_once_and_those_with_too_few_trials_are_told():
-    tasks = [(4, 4), (4, 2), (8, 2), (1, 1), (0, 0)]
+    tasks = [(4, 4, 0), (4, 2, 1), (8, 2, 2), (1, 1, 3), (0, 0, 4)]
     found = mean_over_tasks(pass_hat_k, tasks, 2)
     shares = [1, 1 / 6, 1 / 28]
     assert found == TaskMean(pytest.approx(sum(shares) / 3), mean_interval(shares), tasks=3, excluded_tasks=2)
