@@ -228,3 +228,10 @@ def test_bootstrap_is_repeated_by_its_seed_and_says_nothing_of_what_does_not_var
     assert bootstrap(values, draws=50, seed=3) == bootstrap(values, draws=50, seed=3) != bootstrap(values, draws=50)
     assert bootstrap([1, 1, 1]) is None
     assert bootstrap(values, statistic=lambda sample: float("nan"), draws=3) is None
+
+
+def test_what_rests_on_one_or_two_units_says_that_it_may_be_too_narrow():
+    few = [0.0] * 28 + [0.25, 0.5]
+    assert mean_interval(few).method == "modified Wilson; it may be too narrow, since only 2 of 30 differ from the rest"
+    assert mean_interval([1 - value for value in few]).method == mean_interval(few).method
+    assert mean_interval([*few, 0.5]).method == "modified Wilson"
