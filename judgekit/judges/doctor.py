@@ -14,6 +14,7 @@ from judgekit.judges.layers import provider_client
 from judgekit.judges.providers.deferred import DeferredClient
 from judgekit.judges.providers.openai import OpenAIClient
 from judgekit.judges.providers.price_list import find_list_shutdown_date
+from judgekit.judges.recorder import Recorder
 from judgekit.judges.request import ChatMessage, Client, OutputMode, Request
 from judgekit.judges.schema import strict_schema
 from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
@@ -76,7 +77,7 @@ async def diagnose(judge: Judge) -> JudgeDiagnosis:
         return JudgeDiagnosis(
             _error_text(error), "missing" if isinstance(error, errors.AuthenticationError) else "none"
         )
-    client = StructuredOutput(provider, footing)
+    client = StructuredOutput(Recorder(provider), footing)
     key: KeyStatus = "found" if judge.sends_a_key else "none"
     try:
         started = perf_counter()

@@ -1,4 +1,4 @@
-"""The layers of a client, in their order: cache, retry, budget, rate limit, structured output, provider."""
+"""The layers of a client, in their order: cache, retry, rate limit, structured output, budget, recorder, provider."""
 
 import logging
 from contextlib import AsyncExitStack
@@ -21,6 +21,7 @@ from judgekit.judges.providers.connection import Connection
 from judgekit.judges.providers.deferred import DeferredClient
 from judgekit.judges.providers.provider import get_provider
 from judgekit.judges.providers.secrets import read_extras
+from judgekit.judges.recorder import Recorder
 from judgekit.judges.redis.address import RedisAddress, cache_secret
 from judgekit.judges.request import Client, Layer
 from judgekit.judges.retry import Retry
@@ -71,12 +72,13 @@ async def build_client(
     server = _open_redis(judge.cache) if isinstance(judge.cache, RedisAddress) else None
     if not isinstance(provider, OfflineClient):  # requests that are not sent are neither counted nor delayed
         queue = _queue(judge, server, account, closing)
-        asking = RateLimit(StructuredOutput(provider, schema_support), queue)
-        if spending is not None:
+        asking = Recorder(provider)
+        if spending is not None:  # next to the provider, so that what only waits to be sent reserves nothing
             price = None if judge.budget.usd is None else judge.known_price
             open_shared = partial(open_spending, judge.cache)
             asking = budget = BudgetClient(asking, judge.budget, price, judge.budget_name, open_shared, spending)
             closing.push_async_callback(budget.aclose)
+        asking = RateLimit(StructuredOutput(asking, schema_support, provider), queue)
         asking = Retry(asking, queue.circuit, judge.attempts)
     if judge.cache_mode_used == "off":
         if judge.cache_mode != "off":

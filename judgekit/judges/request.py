@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from pydantic import AfterValidator, JsonValue
+from pydantic import AfterValidator, Field, JsonValue
 
 from judgekit.errors import ReplyError
 from judgekit.score import JudgeExchange
@@ -278,7 +278,7 @@ class Reply(FrozenModel):
     model: ReportedName = None
     system_fingerprint: ReportedName = None
     usage: Usage | None = None
-    cost_usd: float | None = None
+    cost_usd: float | None = Field(default=None, allow_inf_nan=False)
     price_list: str | None = None
     logprobs: Many[TokenLogprob] | None = None
 

@@ -1,4 +1,4 @@
-"""The layer next to the provider, which constrains the form of replies as strictly as the model supports."""
+"""The layer that constrains the form of replies as strictly as the model supports."""
 
 import asyncio
 import re
@@ -6,27 +6,21 @@ from collections import Counter
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from time import perf_counter
 from typing import get_args
 
 from judgekit.errors import (
     STOPS,
     ContextError,
-    FilterError,
     FormatError,
     JudgeError,
     JudgeRejectedError,
     OverloadError,
-    RefusalError,
     RejectedError,
-    TruncatedError,
     UnreachableError,
-    count_text,
 )
 from judgekit.judges.providers.deferred import DeferredClient
-from judgekit.judges.request import ChatMessage, Layer, OutputMode, Reply, Request, possible_usage
-from judgekit.score import JudgeCall, known_outages, record_calls
-from judgekit.traces.message import Usage
+from judgekit.judges.request import ChatMessage, Client, Layer, OutputMode, Reply, Request
+from judgekit.score import known_outages
 from judgekit.traces.rendering import compact_json
 
 _NEXT_MODE: dict[OutputMode, OutputMode] = dict(pairwise(get_args(OutputMode)))
@@ -48,22 +42,28 @@ class SchemaSupport:
 
 @dataclass(eq=False)
 class StructuredOutput:
-    """A layer that requests JSON by schema, else any JSON, else by instructions alone, and records every request.
+    """A layer that requests JSON by schema, else any JSON, else by instructions alone.
 
     Until the model replies, requests are sent one by one, each up to a second after the one before, so that not all of
     them try an unsupported step, a rejected key or a rejected parameter. After three rejections alike, the judge stops.
+
+    Args:
+        inner: Sends each request once.
+        schema_support: What the model supports.
+        provider: The client that ``inner`` uses, to create it first if it is deferred.
     """
 
     inner: Layer
     schema_support: SchemaSupport
+    provider: Client | None = None
     _trial: asyncio.Future[Exception | None] | None = field(default=None, init=False, repr=False)
     _is_open: bool = field(default=False, init=False)
     _rejections: Counter[str] = field(default_factory=Counter[str], init=False, repr=False)
 
     async def complete(self, request: Request, /) -> Reply:
         """Return the reply of the provider, if it answers the request."""
-        if isinstance(self.inner, DeferredClient):
-            await self.inner.open()  # which takes about as long as others wait for a trial
+        if isinstance(self.provider, DeferredClient):
+            await self.provider.open()  # which takes about as long as others wait for a trial
         if (stopped := known_outages().get(self)) is not None:  # since this request passed the outer layers
             raise copy(stopped)
         while not (self._is_open or self.schema_support.is_confirmed):
@@ -96,7 +96,7 @@ class StructuredOutput:
             step, limit_name = support.output_mode, support.output_limit_name
             try:
                 sent = request if limit_name is None else replace(request, output_limit_name=limit_name)
-                reply = await self._ask(sent if step == "json_schema" else _with_output_mode(sent, step))
+                reply = await self.inner.complete(sent if step == "json_schema" else _with_output_mode(sent, step))
             except FormatError as error:
                 if step not in _NEXT_MODE:
                     self._count_rejection(request, error)
@@ -137,60 +137,6 @@ class StructuredOutput:
                 f"{error} {_MOST_REJECTIONS} requests were rejected alike, and none was answered. The judge stops: check "
                 "its model, params and base_url"
             ) from error
-
-    async def _ask(self, request: Request) -> Reply:
-        started = perf_counter()
-        reply: Reply | None = None
-        problem: str | None = None
-        try:
-            reply = await self.inner.complete(request)
-            if (usage := possible_usage(reply.usage, reply.text)) != reply.usage:
-                reply = reply.model_copy(update={"usage": usage, "cost_usd": reply.cost_usd or None})
-            if reply.finish_reason != "stop":
-                raise _no_answer(reply, request)
-            request.answer(reply)
-        except BaseException as error:
-            problem = type(error).__name__
-            raise
-        else:
-            return reply
-        finally:
-            record_calls(
-                JudgeCall(
-                    judge=request.judge,
-                    prompt=request.prompt,
-                    model=reply.model if reply else None,
-                    system_fingerprint=reply.system_fingerprint if reply else None,
-                    usage=reply.usage if reply else None,
-                    cost_usd=reply.cost_usd if reply else None,
-                    price_list=reply.price_list if reply else None,
-                    seconds=perf_counter() - started,
-                    error=problem,
-                    exchange=request.exchange(reply.text if reply else None),
-                )
-            )
-
-
-def _no_answer(reply: Reply, request: Request) -> JudgeError:
-    if reply.finish_reason == "filter":
-        return FilterError(f"{request.judge}: the provider's content filter withheld the reply")
-    if reply.finish_reason == "refusal":
-        return RefusalError(f"{request.judge}: the judge declined: {reply.text}")
-    return TruncatedError(f"{request.judge}: the reply was cut off {_limit_reached(reply, request)}")
-
-
-def _limit_reached(reply: Reply, request: Request) -> str:
-    """Return the limit that cut a reply off, what its tokens went into, and what to change."""
-    setting, usage = request.output_limit_setting, reply.usage or Usage()
-    where, advice = "at the server's own limit", "set a higher one with params.max_tokens"
-    if setting is not None:
-        where, advice = f"at the limit of {request.output_limit:,} tokens ({setting})", "raise the limit"
-    if usage.output_tokens is not None:
-        where += f", after {count_text(usage.output_tokens, 'token')}"
-    if usage.reasoning_tokens is not None:
-        where += f", {f'{usage.reasoning_tokens:,}' if usage.reasoning_tokens else 'none'} of them reasoning"
-        advice += ", or let the judge reason less" if usage.reasoning_tokens else ""
-    return f"{where}; {advice}"
 
 
 def _with_output_mode(request: Request, step: OutputMode) -> Request:

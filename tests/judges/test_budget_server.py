@@ -3,9 +3,11 @@
 import asyncio
 import json
 import random
+import shutil
 import subprocess
 import sys
 import time
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 
@@ -14,9 +16,11 @@ import pytest
 from judgekit.errors import RejectedError
 from judgekit.jobs.api import run
 from judgekit.judges.judge import Judge
+from judgekit.judges.layers import open_spending
 from judgekit.judges.limits.budget import Budget
 from judgekit.judges.limits.spending import SQLiteSpending
 from judgekit.judges.providers.price import Price
+from judgekit.judges.redis.address import RedisAddress
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
@@ -64,7 +68,7 @@ def bill(server):
 
 
 def judge(url, **settings):
-    settings = {"price": PRICE, "budget": Budget(usd=LIMIT), "cache_mode": "off", "timeout": 20, **settings}
+    settings = {"price": PRICE, "budget": Budget(usd=LIMIT), "cache_mode": "off", "timeout": 20} | settings
     return Judge("openai/judge-1", base_url=url, **settings)
 
 
@@ -237,3 +241,76 @@ def test_a_process_that_exits_at_once_is_charged_what_it_used(server, bill):
     subprocess.run([sys.executable, "-c", script, server.url], check=True, timeout=60)  # noqa: S603
     (spent,) = SQLiteSpending(Path(".judgekit/budgets.sqlite")).by_budget().values()
     assert 0 < spent.usd == pytest.approx(bill.usd)
+
+
+@pytest.fixture(params=["sqlite", "redis"])
+def cache(request, tmp_path):
+    """A cache that processes share, in a file or in Redis; their budgets are beside it."""
+    if request.param == "sqlite":
+        yield tmp_path / "cache.sqlite"
+        return
+    if (program := shutil.which("redis-server")) is None:
+        pytest.skip("needs redis-server")
+    words = (program, "--port", "0", "--unixsocket", tmp_path / "redis.sock", "--dir", tmp_path, "--save", "")
+    process = subprocess.Popen([*map(str, words)], stdout=subprocess.DEVNULL)  # noqa: S603 - the server
+    wait_until((tmp_path / "redis.sock").exists)
+    yield RedisAddress(f"unix://{tmp_path}/redis.sock?db=0")
+    process.kill()
+    process.wait()
+
+
+def wait_until(holds):
+    began = time.monotonic()
+    while not holds():
+        assert time.monotonic() - began < 30
+        time.sleep(0.001)
+
+
+QUEUED = """
+import sys
+from itertools import islice
+sys.path.insert(0, {folder!r})
+from test_budget_server import AgentGoalAccuracyWithoutReference, Budget, judge, run, samples
+
+if __name__ == "__main__":
+    url, cache, start = sys.argv[1:]
+    limits = {{"concurrency": 4, "budget": Budget(requests=600, name="team"), "price": None}}
+    asked = judge(url, cache=cache, cache_mode="read_write", timeout=60, **limits)
+    scored = islice(samples(int(start)), 1_000)
+    print(run(scored, [AgentGoalAccuracyWithoutReference(asked)], concurrency=64).stop_reason)
+"""
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(("replies", "killed_at", "unsent"), [(0, 40, 0), (200, 240, 0), (1_000, 300, 40)])
+def test_ten_killed_processes_are_charged_what_they_sent_and_the_next_spends_the_rest(
+    server, forked, cache, replies, killed_at, unsent
+):
+    """What waits for its turn reserves nothing. Only what is about to be sent, at most as much as is sent at once, may
+    be charged without being sent.
+    """
+
+    async def reply(_body):
+        if len(server.requests) > replies:
+            return b"", "hang"
+        await asyncio.sleep(0.1)
+        return server.says(ANSWER)
+
+    server.script, starts = [reply], count(step=10_000)
+    Path("queued.py").write_text(QUEUED.format(folder=str(Path(__file__).parent)))
+    killed = [forked("python", "queued.py", server.url, cache, next(starts)) for _ in range(10)]
+    wait_until(lambda: len(server.requests) >= killed_at)
+    time.sleep(0.0 if unsent else 0.5)
+    for process in killed:
+        process.kill()
+    for process in killed:
+        process.wait()
+    assert server.all_closed()
+    sent = len(server.requests)
+    with closing(open_spending(cache)) as spending:
+        assert sent <= spending.amount("named team").requests <= sent + unsent
+        left = 600 - spending.amount("named team").requests
+        server.script = [server.says(ANSWER)]
+        out, err = forked("python", "queued.py", server.url, cache, next(starts)).communicate(timeout=120)
+        assert "would exceed the budget 'team' of 600 requests" in out, err
+        assert len(server.requests) == sent + left

@@ -21,12 +21,13 @@ from judgekit.judges.limits.spending import SQLiteSpending
 from judgekit.judges.offline import OfflineClient
 from judgekit.judges.providers.deferred import DeferredClient
 from judgekit.judges.providers.price import Price
+from judgekit.judges.recorder import Recorder
 from judgekit.judges.request import Reply
 from judgekit.judges.retry import Retry
 from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
 from judgekit.score import ledger, planning
 
-ASKING = [Retry, RateLimit, StructuredOutput]
+ASKING = [Retry, RateLimit, StructuredOutput, Recorder]
 OWN = {"base_url": "http://localhost:8000/v1"}
 
 
@@ -56,11 +57,12 @@ def kinds(judge):
     return [type(layer) for layer in found]
 
 
-def test_the_order_is_cache_retry_budget_rate_limit_ladder_provider(monkeypatch):
+def test_the_order_is_cache_retry_rate_limit_ladder_budget_recorder_provider(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
     assert kinds(Judge("openai/m")) == [Cache, *ASKING, DeferredClient]
-    retry, *others = ASKING
-    assert kinds(Judge("openai/m", budget=Budget(requests=1))) == [Cache, retry, BudgetClient, *others, DeferredClient]
+    *others, recorder = ASKING
+    layers = [Cache, *others, BudgetClient, recorder, DeferredClient]
+    assert kinds(Judge("openai/m", budget=Budget(requests=1))) == layers
 
 
 def test_a_client_of_ones_own_takes_the_place_of_the_provider_alone(stub):
@@ -102,7 +104,7 @@ def asked(client, question, **settings):
 def test_closing_closes_the_files_and_the_client(stub):
     inner = stub()
     inner.identity = "a"
-    [[cache, _, budget, *_]] = layers(Judge("any/m", client=inner, budget=Budget(requests=1)))
+    [[cache, _, _, _, budget, *_]] = layers(Judge("any/m", client=inner, budget=Budget(requests=1)))
     assert inner.closed == 1
     assert budget._is_closed
     [[replay]] = layers(Judge("any/m", client=inner, cache_mode="replay"))
@@ -224,7 +226,7 @@ def test_the_layers_get_the_settings_of_the_judge(stub):
         requests_per_minute=60,
         tokens_per_minute=1_000,
     )
-    [[cache, retry, budget, rate_limit, *_]] = layers(judge)
+    [[cache, retry, rate_limit, _, budget, *_]] = layers(judge)
     assert (cache.mode, cache.store_text, retry.attempts) == ("refresh", False, 2)
     assert retry.circuit is rate_limit.queue.circuit
     assert (budget.budget, budget.price) == (Budget(usd=3), Price(2, 8))
@@ -264,7 +266,7 @@ def test_clients_of_ones_own_are_no_account(stub):
 
 def test_what_is_cached_is_neither_held_back_nor_spent(stub, question):
     asked = stub()
-    judge = Judge("any/m", client=asked, budget=Budget(requests=1), requests_per_minute=1, concurrency=1)
+    judge = Judge("any/m", client=asked, budget=Budget(requests=1), requests_per_minute=30, concurrency=1)
 
     async def ask():
         async with built(judge) as client:
@@ -275,7 +277,7 @@ def test_what_is_cached_is_neither_held_back_nor_spent(stub, question):
             await client.complete(question())
 
     with ledger() as calls:
-        asyncio.run(asyncio.wait_for(ask(), 5))  # of the minutes that it would take
+        asyncio.run(asyncio.wait_for(ask(), 5))  # of the 12 s that it would take
     assert [call.cached for call in calls] == [False, *[True] * 5]
     assert len(asked.requests) == 1
 

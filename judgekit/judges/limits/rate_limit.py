@@ -2,17 +2,19 @@
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakSet
 
 from judgekit.errors import (
     AuthenticationError,
+    BudgetError,
     JudgeRejectedError,
     ModelError,
     OverloadError,
@@ -59,8 +61,16 @@ class Limits(NamedTuple):
 
 
 @dataclass(eq=False)
+class _Waiting:
+    """A request in line, with its estimated tokens; it looks again whether it may start when something has changed."""
+
+    tokens: int
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(eq=False)
 class Queue:
-    """The requests of an account that wait in one event loop; first come, first served.
+    """The requests of an account that wait in one event loop: follow-ups first, then as they came.
 
     If the rates are ``shared``, they are those of all machines.
     """
@@ -70,9 +80,8 @@ class Queue:
     loop: asyncio.AbstractEventLoop | None = field(default=None, repr=False)
     circuit: Circuit = field(default_factory=Circuit, init=False)
     _failures: dict[str, Exception] = field(default_factory=dict[str, Exception], init=False)
-    _line: dict[object, int] = field(default_factory=dict[object, int], init=False, repr=False)
-    _first: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
-    changed: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
+    _follow_ups: deque[_Waiting] = field(default_factory=deque[_Waiting], init=False, repr=False)
+    _line: deque[_Waiting] = field(default_factory=deque[_Waiting], init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.account.queues.add(self)
@@ -82,12 +91,13 @@ class Queue:
         """Whether there is a limit on tokens."""
         return self.account.tokens.per_minute is not None if self.shared is None else self.shared.limits_tokens
 
-    async def acquire(self, judge: str, tokens: int) -> int:
+    async def acquire(self, judge: str, tokens: int, *, is_follow_up: bool = False) -> int:
         """Wait until another request may start.
 
         Args:
             judge: The judge of the request.
             tokens: The estimated number of tokens of the request.
+            is_follow_up: Whether it follows a paid but unusable reply.
 
         Returns:
             The time of the start, for `Account.finish`.
@@ -95,30 +105,42 @@ class Queue:
         Raises:
             JudgeError: The account turned away all waiting requests, or those for this judge.
         """
-        turn, names, is_due = object(), ("", judge), self.shared is None
+        waiting, names, is_due = _Waiting(tokens), ("", judge), self.shared is None
         self.loop = asyncio.get_running_loop()
-        self._line[turn] = tokens
+        line = self._follow_ups if is_follow_up else self._line
+        line.append(waiting)
         failures = [self._failures.get(name) for name in names]
         try:
-            async with self._first:
-                while True:
-                    self.changed.clear()
-                    for name, failure in zip(names, failures, strict=True):
-                        if (new := self._failures.get(name)) is not None and new is not failure:
-                            raise copy(new)
+            while True:
+                waiting.changed.clear()
+                for name, failure in zip(names, failures, strict=True):
+                    if (new := self._failures.get(name)) is not None and new is not failure:
+                        raise copy(new)
+                wait = None
+                if self._first() is waiting:
                     if is_due and (sent := self.account.start(tokens)) is not None:
                         return sent
                     wait = self.account.wait()
                     if wait == 0 and not is_due and self.shared is not None:
                         free = max(1, self.account.concurrency.free)  # another thread may just have taken the last
-                        wait = await self.shared.take(judge, [*islice(self._line.values(), free)])
+                        ahead = islice(chain(self._follow_ups, self._line), free)
+                        wait = await self.shared.take(judge, [other.tokens for other in ahead])
                         is_due = wait == 0
-                    if wait != 0:
-                        with suppress(TimeoutError):
-                            async with asyncio.timeout(wait):
-                                await self.changed.wait()
+                if wait != 0:
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(wait):
+                            await waiting.changed.wait()
         finally:
-            del self._line[turn]
+            line.remove(waiting)
+            self.wake_first()
+
+    def _first(self) -> _Waiting | None:
+        return next(chain(self._follow_ups, self._line), None)
+
+    def wake_first(self) -> None:
+        """Let the first in line look again whether it may start."""
+        if (first := self._first()) is not None:
+            first.changed.set()
 
     def adjust(self, requests: int, tokens: int) -> None:
         """Use more requests and tokens than were counted, or less (negative)."""
@@ -140,10 +162,10 @@ class Queue:
         self.wake()
 
     def wake(self) -> None:
-        """Let the first in line look again whether it may start. Any thread may call this."""
-        if self._line and self.loop is not None:
+        """Do as `wake_first`, soon. Any thread may call this."""
+        if self.loop is not None:
             with suppress(RuntimeError):  # the loop is closed
-                self.loop.call_soon_threadsafe(self.changed.set)
+                self.loop.call_soon_threadsafe(self.wake_first)
 
 
 @dataclass(eq=False)
@@ -264,7 +286,7 @@ class RateLimit:
         queue, problem = self.queue, None
         limits_tokens = queue.limits_tokens
         expected = estimated_tokens(request) if limits_tokens else 0
-        sent = await queue.acquire(request.judge, expected)
+        sent = await queue.acquire(request.judge, expected, is_follow_up=request.is_follow_up)
         try:
             reply = await self.inner.complete(request)
             usage = reply.usage
@@ -278,7 +300,7 @@ class RateLimit:
             return reply
         finally:
             queue.account.finish(sent, problem)
-            queue.changed.set()
+            queue.wake_first()
 
     def _react(self, request: Request, error: BaseException, expected: int) -> None:
         queue = self.queue
@@ -289,6 +311,8 @@ class RateLimit:
             queue.fail_waiting(error)
         elif isinstance(error, QuotaError | ModelError | JudgeRejectedError):
             queue.fail_waiting(error, request.judge)
+        elif isinstance(error, BudgetError):
+            queue.adjust(-1, -expected)
         elif isinstance(error, UnreachableError):
             queue.adjust(-1, -expected)
             queue.fail_waiting(error)

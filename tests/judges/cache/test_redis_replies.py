@@ -152,6 +152,8 @@ MALFORMED = {
     "a time of -1e30": fields(at=-1e30),
     "a time that is no number": fields(at="now"),
     "a time that is NaN": fields(at=float("nan")),
+    "a cost that is NaN": fields(reply={"text": "forged", "cost_usd": float("nan")}),
+    "an infinite cost": fields(reply={"text": "forged", "cost_usd": float("inf")}),
     "nesting": DEEP,
     "nesting in a reply": fields(reply="R").replace('"R"', DEEP + "]" * 100_000),
     "a lone surrogate": fields(reply={"text": "\ud800"}),

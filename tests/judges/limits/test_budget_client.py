@@ -31,10 +31,10 @@ from judgekit.judges.limits.budget_client import BudgetClient, estimated_tokens,
 from judgekit.judges.limits.redis_spending import RedisSpending
 from judgekit.judges.limits.spending import SQLiteSpending
 from judgekit.judges.providers.price import Price
+from judgekit.judges.recorder import Recorder
 from judgekit.judges.redis.server import RedisServer
 from judgekit.judges.request import ChatMessage, Reply
 from judgekit.judges.retry import Circuit, Retry
-from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
 from judgekit.score import in_run, ledger
 from judgekit.traces.message import Usage
 
@@ -42,9 +42,8 @@ PRICE = Price(2, 8)  # US dollars for a million tokens
 
 
 def budget(inner, price=PRICE, own=None, **limits):
-    asking = StructuredOutput(inner, SchemaSupport(is_confirmed=True))
     return BudgetClient(
-        asking,
+        Recorder(inner),
         Budget(**limits),
         price,
         "judge",

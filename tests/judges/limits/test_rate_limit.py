@@ -124,6 +124,14 @@ def test_those_that_wait_go_in_the_order_in_which_they_came(question):
     assert asked.times == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
 
 
+def test_what_follows_a_reply_that_was_paid_for_goes_before_all_that_wait(question):
+    asked = Slow(1)
+    first, *line = (question(repeat=repeat) for repeat in range(5))
+    follow_ups = [one.correction_request("?", "why") for one in line[2:]]
+    run(ask(RateLimit(asked, queue(1)), [first, *line[:2], *follow_ups]))
+    assert [repeat for repeat, _ in asked.asked] == [0, 3, 4, 1, 2]
+
+
 @pytest.mark.parametrize("canceled", [0, 1, 2], ids=["one under way", "the first in line", "the last in line"])
 def test_a_canceled_request_gives_its_turn_back(stub, question, canceled):
     asked = stub([REPLY])
