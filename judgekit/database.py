@@ -46,11 +46,16 @@ def connect(path: Path | None, *, read_only: bool = False) -> sqlite3.Connection
     return sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
 
 
-def schema_version(db: sqlite3.Connection, path: Path | None, application: int, newest: int) -> int:
+def schema_version(
+    db: sqlite3.Connection, path: Path | None, application: int, newest: int, own_trigger: str = ""
+) -> int:
     """Return the version of the schema of a database, within a transaction; 0 if it is new.
 
+    Its triggers and views would run with what is read and written, so there may be none but judgekit's ``own_trigger``.
+
     Raises:
-        StoreError: The database is another program's, or was written by another version of judgekit.
+        StoreError: The database is another program's, holds triggers or views, or was written by another version of
+            judgekit.
     """
     (owner,), (version,), (tables,) = (
         db.execute(sql).fetchone()
@@ -58,6 +63,9 @@ def schema_version(db: sqlite3.Connection, path: Path | None, application: int, 
     )
     if owner != application and (owner or version or tables):
         raise StoreError(f"{path}: belongs to another program; name another file")
+    foreign = "SELECT 1 FROM sqlite_schema WHERE type IN ('trigger', 'view') AND sql != ?"
+    if db.execute(foreign, [own_trigger]).fetchone():
+        raise StoreError(f"{path}: holds triggers or views, which judgekit does not run; name another file")
     if version > newest:
         raise StoreError(
             f"{path}: written by a newer judgekit (schema {version}); update judgekit, or name another file"

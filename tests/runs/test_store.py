@@ -488,6 +488,11 @@ def another_program() -> None:
         db.execute("CREATE TABLE theirs (x)")
 
 
+def with_code(sql: str) -> None:
+    run(samples(1), [fine], store=RUNS)
+    ask(RUNS, sql)
+
+
 def newer() -> None:
     run(samples(1), [fine], store=RUNS)
     ask(RUNS, "PRAGMA user_version = 99")
@@ -505,6 +510,8 @@ BAD = {
     "overwritten": (overwritten, "it is damaged: move it away, or name another file"),
     "cut off": (truncated, "it is damaged: move it away, or name another file"),
     "another program's": (another_program, "kept/runs.sqlite: belongs to another program; name another file"),
+    "a trigger": (lambda: with_code("CREATE TRIGGER t AFTER INSERT ON scores BEGIN DELETE FROM samples; END"), "holds triggers or views"),
+    "a view": (lambda: with_code("CREATE VIEW v AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n FROM r) SELECT n FROM r"), "holds triggers or views"),
     "newer": (newer, "kept/runs.sqlite: written by a newer judgekit (schema 99); update judgekit, or name another file"),
     "a folder": (lambda: RUNS.mkdir(parents=True), "kept/runs.sqlite: cannot hold runs: it is a folder; name a file in it"),
     "in a file": (lambda: Path("kept").write_text("x"), "kept/runs.sqlite: "),

@@ -36,10 +36,11 @@ _CLAIMS = (
     "TABLE IF NOT EXISTS claims (key TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL)"
     " STRICT, WITHOUT ROWID"  # one page to write instead of two
 )
+_TRIGGER = "answered AFTER INSERT ON replies BEGIN DELETE FROM claims WHERE key = NEW.key; END"
 _SCHEMA = (
     f"CREATE {_REPLIES}",
     f"CREATE {_CLAIMS}",
-    "CREATE TRIGGER IF NOT EXISTS answered AFTER INSERT ON replies BEGIN DELETE FROM claims WHERE key = NEW.key; END",
+    f"CREATE TRIGGER IF NOT EXISTS {_TRIGGER}",
     f"PRAGMA application_id = {_APPLICATION_ID}",
     f"PRAGMA user_version = {_SCHEMA_VERSION}",
 )
@@ -97,7 +98,9 @@ class ReplyFile:
             self._inode = self._path.stat().st_ino
             self._db.text_factory = bytes  # a damaged row may not be text
             self._db.execute("BEGIN")
-            version = schema_version(self._db, self._path, _APPLICATION_ID, _SCHEMA_VERSION)
+            version = schema_version(
+                self._db, self._path, _APPLICATION_ID, _SCHEMA_VERSION, f"CREATE TRIGGER {_TRIGGER}"
+            )
             self._db.execute("COMMIT")
             if self._read_only:
                 if not version:  # a new file, which must stay as it is

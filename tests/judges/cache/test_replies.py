@@ -208,12 +208,18 @@ def of_others(path):
     by_hand(path, "PRAGMA application_id = 7")
 
 
+def active(path):
+    ReplyDatabase(path).close()
+    by_hand(path, "CREATE TRIGGER mine AFTER INSERT ON replies BEGIN UPDATE replies SET reply = ''; END")
+
+
 UNUSABLE = [
     pytest.param(
         newer, "written by a newer judgekit (schema 2); update judgekit, or name another file", id="newer schema"
     ),
     pytest.param(foreign, "belongs to another program; name another file", id="tables of another program"),
     pytest.param(of_others, "belongs to another program; name another file", id="another program"),
+    pytest.param(active, "holds triggers or views, which judgekit does not run; name another file", id="triggers"),
     pytest.param(Path.mkdir, "cannot be used as a cache: it is a folder; name a file in it", id="folder"),
 ]
 
