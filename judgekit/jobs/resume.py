@@ -42,6 +42,8 @@ def resume_session(
     options = RunOptions.from_record(before)
     by_name = {scorer.name: scorer for scorer in check_scorers(objects)}
     names = [scorer.name for scorer in before.scorers]
+    if len(names) != len(options.scorers):
+        raise ConfigError(f"run {before.number} is damaged: its options do not have its scorers")
     if unknown := next((name for name in by_name if name not in names), None):
         raise ConfigError.unknown(f"scorer of run {before.number}", unknown, names)
     if missing := [name for name, spec in zip(names, options.scorers, strict=True) if not (spec or name in by_name)]:
@@ -52,7 +54,6 @@ def resume_session(
     specs = [None if name in by_name else spec for name, spec in zip(names, options.scorers, strict=True)]
     given = [by_name[name] for name in names if name in by_name]
     built = _build_stored(options, options.model_copy(update={"scorers": specs}), given)
-    built.check_judges()
     _must_be_as_before(before, built.scorers)
     again: tuple[ScoreStatus, ...] = ("failed",) if retry_failed else ()
     complete = _complete_run(store, before, again)
@@ -96,7 +97,6 @@ def extension_session(
     allow_code(*(spec.name.rpartition(":")[0] for spec in specs if spec), *([judge.partition(":")[0]] if judge else []))
     built = _build_stored(options, options.model_copy(update={"scorers": specs}), objects, judge)
     check_scorer_names([*(scorer.name for scorer in before.scorers), *(scorer.name for scorer in built.scorers)])
-    built.check_judges()
     numbered, from_store = _samples_of(store, before, built, options, samples, workers)
     built.check_workers(workers, store.path, given=numbered is not None, from_store=from_store)
     options = options.model_copy(update={"scorers": (*options.scorers, *specs)})
@@ -128,7 +128,9 @@ def _build_stored(
             from judgekit.formats.readers import reader_named  # noqa: PLC0415 - loads all readers
 
             reader_named(stored.format)
-        return build_scorers(options, objects, judge=judge)
+        built = build_scorers(options, objects, judge=judge)
+        built.check_judges()
+        return built
 
 
 def _open_run(run: RunReference, path: Path | str | None) -> tuple[RunStore, RunRecord]:

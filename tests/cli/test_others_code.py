@@ -22,6 +22,21 @@ def own(sample):
 def lowest(scores):
     return min(score.value for score in scores)
 """
+PROVIDER = """
+from pathlib import Path
+from judgekit.judges.providers.provider import Provider
+from judgekit.judges.request import Reply
+
+Path("executed").touch()
+
+class Client:
+    def __init__(self, connection): pass
+    async def complete(self, request):
+        return Reply(text='{"reason": "", "evidence": [], "verdict": "fitting"}')
+    async def aclose(self): pass
+
+PROVIDER = Provider(Client, base_url="http://localhost/none")
+"""
 COMMANDS = [
     "runs last",
     "runs last -o page.html",
@@ -81,6 +96,19 @@ def test_code_is_run_after_allow_code_or_if_the_config_at_hand_names_it(stranger
     Path("judgekit.toml").write_text('[[scorers]]\nname = "evil.py:own"\n')
     assert "is code that" not in "".join(map(str, cli(*words, *store)))
     assert "evil" in sys.modules
+
+
+def test_a_provider_that_a_store_names_is_not_imported(folder, cli, monkeypatch):
+    Path("theirs.py").write_text(PROVIDER)
+    made = run("data.jsonl", ["prompt:tone"], judge="theirs.py:PROVIDER/m", store="theirs.sqlite")
+    assert made.summary["tone"].value == 1
+    Path("executed").unlink()
+    sys.modules.pop("theirs", None)
+    monkeypatch.setattr("judgekit.registry._named", set())
+    for command in ("resume last --retry-failed", "score last --scorer prompt:refusal_appropriateness"):
+        ended = cli(*command.split(), "--store", "theirs.sqlite")
+        assert "iscodethatastoredrunnames" in "".join(ended.err.split())
+        assert not Path("executed").exists()
 
 
 def test_a_stored_run_names_no_code_in_python_either(stranger):
