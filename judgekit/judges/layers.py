@@ -111,6 +111,7 @@ def provider_client(judge: JudgeSettings) -> Client:
         price=judge.known_price,
         extras=read_extras(judge.query, judge.headers, judge.endpoint),
         max_reply_bytes=judge.max_reply_bytes,
+        offline=judge.offline,
     )
     return DeferredClient(partial(provider.connect, connection))
 

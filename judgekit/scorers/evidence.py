@@ -22,6 +22,8 @@ _PATH = re.compile(r"[0-9]+(\.[0-9]+){2,}")
 _SPACELESS = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]"
 _WORD = re.compile(rf"{_SPACELESS}|(?:(?!{_SPACELESS})\w)+")
 """A word; in scripts that put no spaces between words, such as Chinese, a character."""
+_SAYS = re.compile(r"[^\W_]|[\u2600-\u27bf\U0001f000-\U0001faff]")
+"""A letter, a digit or an emoji."""
 _LEAST_WORDS = 3
 
 
@@ -76,9 +78,14 @@ def quotation_found(quotation: Quotation, sample: Sample) -> bool:
 
 
 def quotation_suffices(quotation: Quotation, sample: Sample) -> bool:
-    """Return whether a quotation has at least three words, or is a whole line of the cited message."""
-    quotes, lines = _as_written(quotation), _message_lines(quotation, sample)
-    return len(_WORD.findall(quotation.quote)) >= _LEAST_WORDS or any(quote in lines for quote in quotes)
+    """Return whether a quotation has at least three words of the cited message, or is a whole line of it.
+
+    A word counts once. A line of signs alone, such as a rule, has to be the whole message.
+    """
+    lines = _message_lines(quotation, sample)
+    words = {*_WORD.findall(quotation.quote)} & {*_WORD.findall("\n".join(lines))}
+    whole = [quote for quote in _as_written(quotation) if quote in lines]
+    return len(words) >= _LEAST_WORDS or any([quote] == lines or _SAYS.search(quote) for quote in whole)
 
 
 def _message_lines(quotation: Quotation, sample: Sample) -> list[str]:

@@ -65,6 +65,14 @@ def test_a_quote_suffices_with_three_words_or_as_a_whole_line():
         assert not quotation_suffices(Quotation(message=message, quote=quote), SAMPLE)
 
 
+def test_words_count_once_and_whole_and_a_line_of_signs_is_no_quote():
+    sample = Sample.of([HumanMessage("The fee is 5 euros, a a a.\n---\n\U0001f44d"), AIMessage("?")], id="signs")
+    for message, quote in ((1, "fee is 5"), (1, "\U0001f44d"), (2, "?")):
+        assert quotation_suffices(Quotation(message=message, quote=quote), sample)
+    for message, quote in ((1, "he fee is"), (1, "e fee i"), (1, "a a a"), (1, "---")):
+        assert not quotation_suffices(Quotation(message=message, quote=quote), sample)
+
+
 def test_in_a_script_without_spaces_a_character_counts_as_a_word():
     sample = Sample.of([HumanMessage("\u9000\u6b3e\u5df2\u7ecf\u5904\u7406\u3002")], id="zh")
     assert quotation_suffices(Quotation(message=1, quote="\u9000\u6b3e\u5df2\u7ecf"), sample)

@@ -28,6 +28,7 @@ class Connection:
         price: The price of tokens, if known.
         extras: Query parameters and headers of every request.
         max_reply_bytes: The maximum size of a reply, decompressed.
+        offline: Whether no request may leave this machine, whatever address the client would ask.
     """
 
     base_url: str
@@ -36,6 +37,7 @@ class Connection:
     price: Price | None = None
     extras: RequestExtras = field(default=NO_EXTRAS, repr=False)
     max_reply_bytes: int = MAX_REPLY_BYTES
+    offline: bool = False
 
 
 def error_chain(error: BaseException, handled: BaseException | None) -> list[BaseException]:

@@ -15,10 +15,11 @@ from contextlib import suppress
 from contextvars import ContextVar
 from functools import cache, wraps
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Any, Literal, Protocol, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
 from judgekit import errors
+from judgekit.judges.offline import is_local_address
 from judgekit.judges.providers.completion import http_status_error, parse_completion, shorten_server_text
 from judgekit.judges.providers.connection import (
     Connection,
@@ -44,6 +45,9 @@ _OWN = {400, 401, 402, 403, 404, 429}
 _NO_KEY = re.compile(
     r"missing credentials|missing .{0,40}\bapi[ _]key|api[ _]key is not set|locate credentials", re.IGNORECASE
 )
+
+
+_Rule: TypeAlias = Literal["", "one address", "offline"]
 
 
 class _Clients(Protocol):
@@ -100,6 +104,7 @@ class LitellmClient:
         self._max_reply_bytes = connection.max_reply_bytes
         self._timeout = connection.timeout
         self._price = connection.price
+        self._rule: _Rule = "offline" if connection.offline else "one address"
 
     async def complete(self, request: Request, /) -> Reply:
         """Return the reply of the model.
@@ -137,7 +142,7 @@ class LitellmClient:
             raise errors.FormatError(f"{where}: litellm does not support response_format for this model")
         if provider in self._litellm.openai_compatible_providers:
             allowed.append("max_retries")  # litellm loses it for some of them, and sends requests three times
-        before, at_one_address = self._unlogged.set(True), _at_one_address.set(True)
+        before, rule = self._unlogged.set(True), _rule.set(self._rule)
         try:
             completion = await self._litellm.acompletion(
                 **{
@@ -156,11 +161,13 @@ class LitellmClient:
             )
         finally:
             self._unlogged.reset(before)
-            _at_one_address.reset(at_one_address)
+            _rule.reset(rule)
         return _as_provider_json(completion.model_dump(warnings=False)).encode()
 
     def _refused(self, chain: list[BaseException], where: str) -> errors.JudgeError:
         causes = {kind.__name__: cause for cause in chain for kind in type(cause).__mro__}
+        if (offline := causes.get("OfflineError")) is not None:
+            return errors.OfflineError(f"{where}: {self._masked(str(offline))}")
         if (status_error := causes.get("HTTPStatusError")) is not None:
             response: Any = cast("Any", status_error).response
             return http_status_error(response.status_code, response.content, response.headers.get, self._masked, where)
@@ -201,8 +208,8 @@ _asking: WeakKeyDictionary[asyncio.AbstractEventLoop, set[LitellmClient]] = Weak
 """The clients in each event loop. In a loop, litellm has one HTTP client per server, which it never closes."""
 
 
-_at_one_address: ContextVar[bool] = ContextVar("at_one_address", default=False)
-"""Whether the current request of this task or thread follows no redirect."""
+_rule: ContextVar[_Rule] = ContextVar("rule", default="")
+"""Whether the current request of this task or thread follows no redirect, or does not leave this machine either."""
 
 _SENDERS = (
     *(("httpx", kind, "send", "follow_redirects") for kind in ("AsyncClient", "Client")),
@@ -213,20 +220,26 @@ _SENDERS = (
 
 
 @cache
-def _stay_at_one_address() -> None:
-    """Let HTTP clients follow no redirect while a request of judgekit is sent, whoever made the clients.
+def _restrict_clients() -> None:
+    """Let HTTP clients keep to the rule while a request of judgekit is sent, whoever made the clients.
 
-    litellm makes and shares dozens of them, and has no setting for this.
+    litellm makes and shares dozens of them, and has no setting for this. Some of its providers ignore an address that
+    they are given, or ask another one for keys first.
     """
     for library, kind, method, follow in _SENDERS:
         client = getattr(import_module(library), kind)
-        setattr(client, method, _staying(getattr(client, method), follow))
+        setattr(client, method, _restricted(getattr(client, method), follow))
 
 
-def _staying(send: Callable[..., object], follow: str) -> Callable[..., object]:
+def _restricted(send: Callable[..., object], follow: str) -> Callable[..., object]:
     @wraps(send)
-    def sent(*arguments: object, **options: object) -> object:
-        return send(*arguments, **({**options, follow: False} if _at_one_address.get() else options))
+    def sent(client: object, *arguments: object, **options: object) -> object:
+        if not (rule := _rule.get()):
+            return send(client, *arguments, **options)
+        url = str(getattr(arguments[-1], "url", arguments[-1]))  # aiohttp is given the address, the others a request
+        if rule == "offline" and not is_local_address(url):
+            raise errors.OfflineError(f"would ask {url.partition('?')[0]}, and offline mode only allows this machine")
+        return send(client, *arguments, **{**options, follow: False})
 
     return sent
 
@@ -244,7 +257,7 @@ def _load() -> tuple[_Litellm, ContextVar[bool]]:
         raise errors.ConfigError(f"litellm cannot be imported ({error}): pip install 'judgekit[litellm]'") from error
     litellm.suppress_debug_info = True  # or it prints an advertisement with every error
     litellm.disable_hf_tokenizer_download = True  # or it downloads one to count tokens that a provider did not
-    _stay_at_one_address()
+    _restrict_clients()
     internal = sys.modules.get("litellm._internal_context")
     unlogged: ContextVar[bool] = getattr(internal, "is_internal_call", ContextVar("unlogged"))
     return litellm, unlogged

@@ -15,6 +15,9 @@ _PARTS = product(
     ("key", "token"),
 )
 _SECRETS = (*("password", "passwd", "passphrase", "passcode", "pwd", "secret", "authorization"), *map("".join, _PARTS))
+_OPTIONS = "|".join(f"(?<=--{name})" for name in _SECRETS)
+_SIGN = rf"(?>\]?\s{{0,9}}[:=]{{1,3}}>?\s{{0,9}}(?:[bBfFrRuU]{{1,2}}(?=[\"'`]))?|(?:{_OPTIONS}) {{1,3}}(?!-))"
+"""What stands between a name and its value, such as ``: ``, ``"] = b`` or, in a command, the space in ``--password x``."""
 _SCHEME = r"(?:(?:bearer|basic|digest|token)\s{1,9})?"
 _NO_VALUE = (
     r"(?!(?:null|nil|none|true|false|undefined|optional|any|str|string|int|bool|bytes)(?![^\s\"'`.,;:&|=)\[\]}])"
@@ -34,12 +37,14 @@ PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {
             r"(?:(?:[A-Za-z0-9+/=:,. \n]|-(?!----))*+-----END [A-Z0-9 ]{0,40}-----|[A-Za-z0-9+/=\s]*)"
         ),
         re.compile(  # the last letter of the name first: it is next to the sign, which is rare
-            r"[dDeEnNtTyY](?=[\"'`]?\s{0,9}[:=])"
+            r"[dDeEnNtTyY](?=[\"'`]?\]?\s{0,9}[:=]|[ >])"
             rf"(?i:(?:{'|'.join(f'(?<={name})' for name in _SECRETS)})(?P<assigned>"
-            rf"[\"'`]\s{{0,9}}[:=]\s{{0,9}}(?P<quoted>[\"'`])(?!{PLACEHOLDER}){_SCHEME}"
-            rf"|[\"'`]?\s{{0,9}}[:=]\s{{0,9}}(?P<quote>[\"'`]?){_SCHEME}{_NO_VALUE}))",
+            rf"[\"'`]{_SIGN}(?P<quoted>[\"'`])(?!{PLACEHOLDER}){_SCHEME}"
+            rf"|[\"'`]?{_SIGN}(?P<quote>[\"'`]?){_SCHEME}{_NO_VALUE}"
+            r"|>(?=[^<>]{1,200}</)))",  # <password>x</password>
             re.ASCII,
         ),
+        re.compile(r"(?<=://)[^\s/:@\"'<>]{0,100}:[^\s/@\"'<>]{1,200}(?=@)"),  # user:password of an address
         re.compile(r"(?<=[Bb]earer )(?=[\w.~+/-]{0,80}\d)[\w.~+/-]{8,}=*", re.ASCII),
         re.compile(
             rf"{_START}(?:"

@@ -10,10 +10,11 @@ _LAYERS = 4
 """The number of nested encodings to decode. JSON within JSON counts once, however deep."""
 _UNUSUAL = re.compile(r"[^\n -~]")
 _DROPPED = "\u200b"
+_INVISIBLE = "\0\x01\x7f\u034f\u20e3\u115f\u1160\u2800\u3164\uffa0"
 _ESCAPED = (
     r"(?<!\\)\\++(?:u[dD][89abAB][0-9a-fA-F]{2}\\++u[dD][c-fC-F][0-9a-fA-F]{2}"  # a surrogate pair
-    r"|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|(?:e|033)(?=\[)|[nrtfv]|[^\w\s\\])"
-    r"|(?:\x1b|\^\[)\[[0-?]*+[ -/]*+[@-~]|\x9b[0-?]*+[ -/]*+[@-~]|\[\d[\d;]*+m|\x1b(?:[\]\\]|(?!\[))"  # of terminals
+    r"|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|(?:e|033)(?=[\[(])|[nrtfv]|[^\w\s\\])"
+    r"|(?:\x1b|\^\[)\[[0-?]*+[ -/]*+[@-~]|\x9b[0-?]*+[ -/]*+[@-~]|\[\d[\d;]*+m|\x1b(?:[()][0-9A-Z]|[\]\\]|(?!\[))"  # of terminals
     r"|&(?:amp;)*+(?:\#\d{1,7}|\#[xX][0-9a-fA-F]{1,6}|[A-Za-z]\w{1,30});"
     rf"|{_DROPPED}+"
 )
@@ -27,7 +28,7 @@ class _Folding(dict[int, str]):
     def __missing__(self, code: int) -> str:
         character = chr(code)
         kind, plain = category(character), normalize("NFKC", character)
-        if kind == "Cf" or character in "\u034f\u20e3" or "\ufe00" <= character <= "\ufe0f":
+        if kind == "Cf" or character in _INVISIBLE or "\ufe00" <= character <= "\ufe0f":
             folded = _DROPPED
         elif kind == "Nd":
             folded = str(decimal(character))

@@ -3,13 +3,14 @@
 import asyncio
 import importlib
 import importlib.util
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from judgekit.errors import JudgeError, ModelError
+from judgekit.errors import JudgeError, ModelError, OfflineError
 from judgekit.judges.providers.connection import Connection
 from judgekit.judges.providers.litellm import _QUIET, LitellmClient
 from judgekit.judges.providers.openai import OpenAIClient
@@ -84,13 +85,13 @@ def environment(monkeypatch) -> None:
         monkeypatch.setenv(name, text)
 
 
-def ask_often(url, client_class, models, question) -> dict[str, list[JudgeError]]:
+def ask_often(url, client_class, models, question, *, offline=False) -> dict[str, list[JudgeError]]:
     """Ask each model as often as there are codes, and return its errors."""
     problems: dict[str, list[JudgeError]] = {}
 
     async def ask() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda *_: None)  # litellm leaves some connections open
-        connection = Connection(base_url=url, api_key="connection-key", timeout=20, extras=KEYS)
+        connection = Connection(base_url=url, api_key="connection-key", timeout=20, extras=KEYS, offline=offline)
         client = await asyncio.to_thread(client_class, connection)
         for model in models:
             for _ in CODES:
@@ -127,6 +128,26 @@ def test_no_redirect_is_followed_without_aiohttp(addresses, environment, questio
     [problems] = ask_often(url, LitellmClient, [model], question).values()
     assert all("does not follow: check the base_url" in str(error) for error in problems)
     assert (len(first), second) == (len(CODES), [])
+
+
+@needs_litellm
+def test_offline_no_provider_of_litellm_asks_another_address(addresses, environment, question, monkeypatch):
+    """Some ignore the address that they are given, or fetch a key from another one first."""
+    monkeypatch.delenv("WATSONX_TOKEN")
+    monkeypatch.setenv("REPLICATE_API_KEY", "environment-key")
+    asked: set[str] = set()
+    resolve = socket.getaddrinfo
+
+    def listen(host, *arguments, **options):
+        asked.add(host.decode() if isinstance(host, bytes) else str(host))
+        return resolve(host, *arguments, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", listen)
+    models = ["replicate/a/b", "sagemaker/m", "sagemaker_chat/m", "gigachat/m", "bytez/m", "watsonx/m", "huggingface/m"]
+    problems = ask_often(addresses[0], LitellmClient, models, question, offline=True)
+    assert {type(error) for model in models[:-1] for error in problems[model]} == {OfflineError}
+    assert asked <= {"127.0.0.1"}
+    assert "would ask https://api.replicate.com/" in str(problems["replicate/a/b"][0])
 
 
 @pytest.mark.parametrize("kind", ["DefaultAioHttpClient", "DefaultAsyncHttpxClient"])

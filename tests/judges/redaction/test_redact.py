@@ -59,6 +59,9 @@ SURROUNDED = [
     (f"密钥{KEY} 卡号4111111111111111号 电话020 7946 0958", "密钥<secret 1> 卡号<card 1>号 电话<phone 1>"),
     (f"key_{KEY} id_AKIAIOSFODNN7EXAMPLE_1 _DE89370400440532013000", "key_<secret 1> id_<secret 2>_1 _<iban 1>"),
     ("total=555+123+4567", "total=555+123+4567"),
+    (f"\x1b[1m{KEY}\x1b(B\x1b[m sk-\x1b(B{KEY[3:]}", "\x1b[1m<secret 1> <secret 1>"),
+    (f"\x1b]0;title\x07{KEY}", None),
+    ("ann\0@x.org 4111\x0111111111\u31641111 10.0.\x7f0.1", "<email 1> <card 1> <ip 1>"),
 ]
 
 
@@ -330,6 +333,14 @@ def test_a_secret_is_known_by_its_name_and_ends_where_it_ends():
             ("-----BEGIN RSA PRIVATE KEY-----\nAb+/=\n\n-----END RSA PRIVATE KEY-----\nx", "*1\nx"),
             ('{"private_key": "-----BEGIN PRIVATE KEY-----\\nAb+/=\\n-----END PRIVATE KEY-----\\n"}', '{"private_key": "*1\\n"}'),
             ("-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNz\nAb", "*1"),
+            ("password => hunter2, password := 'hunter2'; b'pwd': b'hunter2'", "password => *1, password := '*1'; b'pwd': b'*1'"),
+            ('os.environ["DB_PASSWORD"] = f"a b"; user[password]=x&y', 'os.environ["DB_PASSWORD"] = f"*1"; user[password]=*2&y'),
+            ("if password == 'a b': password := null", "if password == '*1': password := null"),
+            ("mysql --password hunter2 --api-key 'k 3' --secret -v", "mysql --password *1 --api-key '*2' --secret -v"),
+            ("the password is here, secret key", "the password is here, secret key"),
+            ("<db_password>hunter2</db_password> -p<password> -h x", "<db_password>*1</db_password> -p<password> -h x"),
+            ("mysql://root:hunter2@db/x redis://:h@y:1 http://x:80/@a", "mysql://*1@db/x redis://*2@y:1 http://x:80/@a"),
+            ("password=\x01hunter2", "password=\x01*1"),
         ]  # fmt: skip
     for text, shown in cases:
         assert hidden(text, "secret") == re.sub(r"\*(\d)", r"<secret \1>", shown)
