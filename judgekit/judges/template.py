@@ -1,9 +1,9 @@
 """Questions as templates, which place and test inputs in the syntax of Jinja and can do nothing else."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from judgekit.errors import PromptError
 from judgekit.judges.inputs import INPUT_PATHS
@@ -12,22 +12,30 @@ from judgekit.traces.sample_path import ValuePath
 if TYPE_CHECKING:
     from jinja2 import nodes
 
+Fill: TypeAlias = Callable[[Mapping[str, str]], str]
+"""The text of a part of a template, given the texts of inputs and options."""
+
 _DEEPEST = 50
 """The most levels of ``if``, ``not``, ``and`` and ``or``."""
-
-
 _MOST_SIGNS = 1_000
 """The most placeholders and template commands."""
 
 
 class _Template(NamedTuple):
-    root: "nodes.Template"
+    fill: Fill
     names: frozenset[str]
 
 
 def fill_question(question: str, texts: Iterable[tuple[str, str]]) -> str:
-    """Return a question with the texts of its inputs and options in their places."""
-    return "".join(_texts(_parsed(question).root.body, dict(texts)))
+    """Return a question with the texts of its inputs and options in their places.
+
+    Raises:
+        PromptError: The question names one that has no text.
+    """
+    template, texts_by_name = _parsed(question), dict(texts)
+    if missing := template.names - texts_by_name.keys():
+        raise PromptError(f"the question names {min(missing)}, which has no text")
+    return template.fill(texts_by_name)
 
 
 def template_inputs(question: str, where: Path | str) -> frozenset[str]:
@@ -54,39 +62,68 @@ def _parsed(question: str) -> _Template:
         raise PromptError(f"a question may have {_MOST_SIGNS:,} placeholders and template commands")
     try:
         root = jinja2.Environment(autoescape=False).parse(question)  # noqa: S701 - only parses
-        return _Template(root, frozenset(map(str, _paths(root))))
+        names: set[str] = set()
+        return _Template(_filling(root, names), frozenset(names))
     except RecursionError:
         raise PromptError("nested too deeply") from None
     except (jinja2.TemplateError, ValueError) as error:  # ValueError: a number with too many digits
         raise PromptError(str(error)) from error
 
 
-def _paths(node: "nodes.Node", depth: int = 0) -> Iterator[ValuePath]:
-    """Yield the names and paths that a template places and tests.
+def _filling(node: "nodes.Node", names: set[str], depth: int = 0) -> Fill:
+    """Return the function that gives the text of a node, and collect the names that it places and tests.
+
+    As a condition, an empty text is false.
 
     Raises:
         PromptError: It does something else.
     """
     from jinja2 import nodes  # noqa: PLC0415 - slow to import, and only judges need it
 
+    def inner(child: "nodes.Node") -> Fill:
+        return _filling(child, names, depth + 1)
+
+    def joined(children: Iterable["nodes.Node"]) -> Fill:
+        parts = [inner(child) for child in children]
+        return lambda texts: "".join([part(texts) for part in parts])
+
     if depth > _DEEPEST:
         raise PromptError("nested too deeply")
     if (path := _path_of(node)) is not None:
-        yield path
-    elif isinstance(
-        node, nodes.Template | nodes.Output | nodes.TemplateData | nodes.If | nodes.Not | nodes.And | nodes.Or
-    ):
-        for child in node.iter_child_nodes():
-            yield from _paths(child, depth + 1)
-    else:
-        read = (inner for inner in (node, *node.find_all(nodes.Expr)) if getattr(inner, "ctx", "load") == "load")
-        named = next(filter(None, map(_path_of, read)), None)
-        subject, shown = ("inputs", "reference") if named is None else (named, named)
-        raise PromptError(
-            f"line {node.lineno}: {subject} can only be placed, as in {{{{ {shown} }}}}, or tested, as in "
-            f"{{% if {shown} %}} with elif, else, not, and, or: anything else would change or miss the marks that "
-            "separate inputs from the question"
-        )
+        names.add(name := str(path))
+        return lambda texts: texts[name]
+    match node:
+        case nodes.TemplateData(data=text):
+            return lambda _: text
+        case nodes.Template(body=children) | nodes.Output(nodes=children):
+            return joined(children)
+        case nodes.If():
+            branches = [(inner(branch.test), joined(branch.body)) for branch in (node, *node.elif_)]
+            otherwise = joined(node.else_)
+            return lambda texts: next((body for test, body in branches if test(texts)), otherwise)(texts)
+        case nodes.Not(node=tested):
+            negated = inner(tested)
+            return lambda texts: "" if negated(texts) else "true"
+        case nodes.And() | nodes.Or():
+            left, right = inner(node.left), inner(node.right)
+            if isinstance(node, nodes.And):
+                return lambda texts: left(texts) and right(texts)
+            return lambda texts: left(texts) or right(texts)
+        case _:
+            raise _unsupported(node)
+
+
+def _unsupported(node: "nodes.Node") -> PromptError:
+    from jinja2 import nodes  # noqa: PLC0415 - as above
+
+    read = (inner for inner in (node, *node.find_all(nodes.Expr)) if getattr(inner, "ctx", "load") == "load")
+    named = next(filter(None, map(_path_of, read)), None)
+    subject, shown = ("inputs", "reference") if named is None else (named, named)
+    return PromptError(
+        f"line {node.lineno}: {subject} can only be placed, as in {{{{ {shown} }}}}, or tested, as in "
+        f"{{% if {shown} %}} with elif, else, not, and, or: anything else would change or miss the marks that "
+        "separate inputs from the question"
+    )
 
 
 def _path_of(node: "nodes.Node") -> ValuePath | None:
@@ -103,33 +140,3 @@ def _path_of(node: "nodes.Node") -> ValuePath | None:
     if isinstance(node, nodes.Name) and (not steps or node.name in INPUT_PATHS):
         return ValuePath(node.name, tuple(reversed(steps)))
     return None
-
-
-def _texts(body: Iterable["nodes.Node"], texts: Mapping[str, str]) -> Iterator[str]:
-    from jinja2 import nodes  # noqa: PLC0415 - as above
-
-    for node in body:
-        if isinstance(node, nodes.TemplateData):
-            yield node.data
-        elif isinstance(node, nodes.Output):
-            yield from _texts(node.nodes, texts)
-        elif isinstance(node, nodes.If):
-            branches = (branch.body for branch in (node, *node.elif_) if _text(branch.test, texts))
-            yield from _texts(next(branches, node.else_), texts)
-        else:
-            yield _text(node, texts)
-
-
-def _text(node: "nodes.Node", texts: Mapping[str, str]) -> str:
-    """Return the text that an expression is; as a condition, an empty text is false."""
-    from jinja2 import nodes  # noqa: PLC0415 - as above
-
-    if isinstance(node, nodes.Not):
-        return "" if _text(node.node, texts) else "true"
-    if isinstance(node, nodes.And):
-        return _text(node.left, texts) and _text(node.right, texts)
-    if isinstance(node, nodes.Or):
-        return _text(node.left, texts) or _text(node.right, texts)
-    if (text := texts.get(name := str(_path_of(node)))) is None:
-        raise PromptError(f"the question names {name}, which has no text")
-    return text
