@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from judgekit.errors import RejectedError
+from judgekit.errors import BudgetError, RejectedError
 from judgekit.jobs.api import run
 from judgekit.judges.judge import Judge
 from judgekit.judges.layers import open_spending
@@ -157,6 +157,14 @@ def test_a_server_that_refuses_both_names_is_sent_each_once_and_then_the_judge_s
         )
     assert "3 requests were rejected alike" in found.stop_reason
     assert len(server.requests) == 4
+
+
+def test_a_request_that_is_sent_again_with_the_other_name_is_within_the_budget(server):
+    server.script = [picky(server, "max_tokens")]
+    asked = AgentGoalAccuracyWithoutReference(judge(server.url, budget=Budget(usd=LIMIT, requests=1)))
+    with pytest.raises(BudgetError, match="1 requests"):
+        asked.score(next(samples()))
+    assert len(server.requests) == 1
 
 
 def test_a_limit_that_the_user_set_is_not_renamed(server):
