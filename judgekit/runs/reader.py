@@ -219,6 +219,8 @@ class RunReader(RunFile):
             reason, details = from_json(row.explanation)
             if not (isinstance(reason, str) and isinstance(details, dict)):
                 raise TypeError("expected a reason and details")
+            if not all(share is None or 0 <= share <= 1 for share in (row.value, row.confidence)):
+                raise ValueError("expected a value and a confidence from 0 to 1")
         return construct(
             Score,
             {

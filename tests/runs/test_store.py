@@ -21,7 +21,7 @@ from judgekit.jobs.api import arun, run
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input, Row, RunRecord, ScorerRecord, identity_differences
-from judgekit.runs.schema import SCHEMA_VERSION
+from judgekit.runs.schema import SCHEMA_VERSION, checksum
 from judgekit.runs.store import RunStore, now
 from judgekit.score import JudgeCall, JudgeExchange, Score, record_calls
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
@@ -662,3 +662,14 @@ def test_arguments_of_any_depth_are_stored_and_read_again(tmp_path, levels):
     assert [kept for _, kept in scored.store.conversations(1)] == [sample]
     assert len(scored) == 1
     assert (call.args == {}) is (levels > 179)
+
+
+def test_a_value_that_no_score_can_have_is_damage():
+    run(samples(1), [fine], store=RUNS)
+    with closing(sqlite3.connect(RUNS)) as db, db:
+        row = db.execute("SELECT * FROM scores").fetchone()
+        db.execute("UPDATE scores SET value = 7.0, checksum = ?", [checksum((*row[:4], 7.0, *row[5:-1]))])
+    with pytest.raises(
+        StoreError, match="the score of sample 0 is damaged: expected a value and a confidence from 0 to 1"
+    ):
+        list(Run.stored(path=RUNS))
