@@ -62,7 +62,9 @@ def prepare(
     cases, unused = read_cases(run, record, given, earlier)
     judge = cast("Judge", scorer.judge)
     writing_judge = judge if writer is None else writer if isinstance(writer, Judge) else Judge(writer)
-    return Aligning(scorer, run, cases, unused, writing_judge, design, path, sources, earlier, announce)
+    aligning = Aligning(scorer, run, cases, unused, writing_judge, design, path, sources, earlier, announce)
+    aligning.check_output()
+    return aligning
 
 
 async def aalign(

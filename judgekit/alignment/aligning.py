@@ -27,11 +27,12 @@ from judgekit.alignment.verdict import (
     refusal_reason,
 )
 from judgekit.alignment.writing import CANDIDATES, REQUESTS, Candidate, CandidateWriter, accepted
+from judgekit.errors import ConfigError
 from judgekit.jobs.plan import RunPlan, make_plan
 from judgekit.jobs.starting import build_run
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
-from judgekit.judges.prompt_file import prompt_file_text
+from judgekit.judges.prompt_file import load_prompt, prompt_file_text
 from judgekit.runs.alignments import (
     AlignmentDesign,
     AlignmentOutcome,
@@ -108,6 +109,21 @@ class Aligning:
     @property
     def _choosing(self) -> Sequence[Case]:
         return self._in("validation") if self.design == "holdout" else self._in("validation", "test")
+
+    def check_output(self) -> None:
+        """Check before anything is paid that the new prompt may be written: only the same alignment writes it again.
+
+        Raises:
+            ConfigError: The file exists and was written from another question, other labels or in another design.
+        """
+        if not self.output.exists():
+            return
+        alignment, folder = load_prompt(self.output).alignment, self.run.audits_folder
+        records = () if folder is None else read_alignments(folder)
+        if not any(record.id == alignment and record.inputs == self._hash([]) for record in records):
+            raise ConfigError(
+                f"{self.output} was written by another alignment: move it away, or name another file with --output"
+            )
 
     def check(self) -> None:
         """Check that the judge and the writing model can be asked.
@@ -243,6 +259,7 @@ class Aligning:
             reason=reason,
             design=self.design,
             roles=self.roles,
+            by_hand=any(case.selection == "convenience" for case in self.cases),
             unused_labels=dict(self.unused_labels),
             requests=self.usage.requests,
             cached=self.usage.cached,
@@ -280,7 +297,7 @@ class Aligning:
         if same := [record.look for record in records if record.id == alignment]:
             return same[0]
         tested = self._in("test") if self.design == "holdout" else self._choosing
-        return 1 + earlier_looks(records, self._question_name, [recording_key(case.sample) for case in tested])
+        return 1 + earlier_looks(records, [recording_key(case.sample) for case in tested])
 
     @property
     def _question_name(self) -> str:
@@ -357,6 +374,7 @@ class Aligning:
         outcome: AlignmentOutcome = verdict.outcome
         return AlignmentRecord(
             id=alignment,
+            inputs=self._hash([]),
             scorer=self._question_name,
             parent=self.base.alignment or None,
             parent_fingerprint=ScorerRecord.of(self.scorer).signature,

@@ -39,6 +39,7 @@ class Alignment(FrozenModel):
         reason: Why the alignment was refused; empty if it was not.
         design: How candidates were chosen and tested.
         roles: The number of labeled samples in each role.
+        by_hand: Whether the labeled samples were picked by hand (selection is convenience).
         unused_labels: The number of labels that could not be used, by reason.
         candidates: The candidates.
         verdict: What the test found; ``None`` if there was none.
@@ -58,6 +59,7 @@ class Alignment(FrozenModel):
     reason: str = ""
     design: AlignmentDesign
     roles: dict[LabelRole, int] = Field(default_factory=dict[LabelRole, int])
+    by_hand: bool = False
     unused_labels: dict[str, int] = Field(default_factory=dict)
     candidates: Many[AlignmentCandidate] = ()
     verdict: AlignmentVerdict | None = None
@@ -94,6 +96,8 @@ class Alignment(FrozenModel):
             yield "one class pays for the gain: it loses more than 5 points, which is shown as well"
         if self.design == "max-t":
             yield "there is no audit record, since these labels chose the question; the gain looks larger than it is"
+        if self.by_hand:
+            yield "the labeled samples were picked by hand (selection is convenience), so the finding holds only for samples like them"
         if self.look > 1:
             yield f"this is look {self.look} at these test labels, so the level is lower than at the first"
         if self.look >= MOST_LOOKS:

@@ -47,6 +47,7 @@ class AlignmentRecord(FrozenModel):
 
     Attributes:
         id: A hash of the question, its candidates, the labels and the design. The aligned prompt names it.
+        inputs: A hash of the question, the labels and the design.
         scorer: The scorer whose question was aligned; the labels name it.
         parent: The id of the alignment that this question came from.
         parent_fingerprint: The signature of the scorer before.
@@ -68,6 +69,7 @@ class AlignmentRecord(FrozenModel):
 
     schema_version: Literal[1] = 1
     id: str
+    inputs: str = ""
     scorer: str
     parent: str | None = None
     parent_fingerprint: str | None = None
@@ -145,12 +147,10 @@ def ancestry(alignment: str, folder: Path) -> Sequence[AlignmentRecord]:
     return records
 
 
-def earlier_looks(records: Iterable[AlignmentRecord], scorer: str, test: Collection[str]) -> int:
-    """Return how many alignments of a question tested by at least half of these recordings."""
+def earlier_looks(records: Iterable[AlignmentRecord], test: Collection[str]) -> int:
+    """Return how many alignments, of whatever question, tested by at least half of these recordings."""
     return sum(
-        record.p is not None
-        and record.scorer == scorer
-        and len({*test}.intersection(record.tested_keys)) >= _HALF * len(test)
+        record.p is not None and len({*test}.intersection(record.tested_keys)) >= _HALF * len(test)
         for record in records
     )
 

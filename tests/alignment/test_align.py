@@ -345,3 +345,24 @@ def test_an_uncached_judge_that_answers_otherwise_is_another_look(scored: Run) -
     noisy = tone(ScriptedJudge(lambda request: dict(says(request))))
     looks = [align(noisy, scored, labels(recordings()), output=f"new{number}.md").look for number in range(2)]
     assert looks == [1, 2]
+
+
+def test_a_second_alignment_to_the_same_file_fails_before_anything_is_asked(scored: Run) -> None:
+    align(tone(judge()), scored, labels(recordings()))
+    asked = judge()
+    with pytest.raises(ConfigError, match="was written by another alignment"):
+        align(tone(asked), scored, labels(recordings())[:50])
+    assert not asked.requests
+
+
+def test_labels_of_convenience_are_pointed_out(scored: Run) -> None:
+    picked = [one.model_copy(update={"selection": "convenience"}) for one in labels(recordings())]
+    assert "picked by hand" in str(align(tone(judge()), scored, picked))
+    assert "picked by hand" not in str(align(tone(judge()), scored, labels(recordings()), output="other.md"))
+
+
+def test_another_name_is_another_look_at_the_same_test_labels(scored: Run) -> None:
+    align(tone(judge()), scored, labels(recordings()))
+    renamed = run(recordings(), [replace(tone(judge()), name="mood")], store=scored.store.path)
+    given = [one.model_copy(update={"scorer": "mood"}) for one in labels(recordings())]
+    assert align(replace(tone(judge()), name="mood"), renamed, given).look == 2

@@ -75,8 +75,8 @@ def test_looks_count_test_sets_of_which_half_is_the_same() -> None:
         record(4, test=["a", "b"], p=None),
         record(5, validation=["a"], test=["b"], design="max-t"),
     ]
-    assert earlier_looks(known, "tone", ["a", "b", "c", "d"]) == 2
-    assert earlier_looks(known, "tone", ["e", "f"]) == 0
+    assert earlier_looks(known, ["a", "b", "c", "d"]) == 3
+    assert earlier_looks(known, ["e", "f"]) == 0
 
 
 @pytest.mark.parametrize(
