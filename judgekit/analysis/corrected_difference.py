@@ -21,7 +21,7 @@ from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
 from judgekit.stats.corrected_difference import LabeledTasks, corrected_difference
 from judgekit.stats.label_planning import labels_needed
-from judgekit.stats.prediction_powered import MIN_LABELS
+from judgekit.stats.prediction_powered import MIN_LABELS, squares_of_added
 from judgekit.stats.quantiles import normal_quantile
 from judgekit.stats.wilson import Interval
 
@@ -188,7 +188,10 @@ def _one_sided(
     z = normal_quantile(1 - _ALPHA / 2)
     left = (raw / (z + normal_quantile(_POWER))) ** 2 - ((trusted.interval.high - trusted.interval.low) / 2 / z) ** 2
     share = min(0.99, max(0.01, float(judged.mean()) - bias))
-    needed = labels_needed(share, labeled_side.correlation(), sqrt(left), len(judged)) if left > 0 else None
+    phi, needed = labeled_side.correlation(), None
+    for _ in range(2):  # first without the errors that none of so many labels shows
+        unseen = squares_of_added(share, 1) / max(needed, MIN_LABELS) ** 2 if needed else 0.0
+        needed = labels_needed(share, phi, sqrt(left - unseen), len(judged)) if left > unseen else None
     if needed is None:
         yield f"no number of labels on {other} alone would likely show {seen}: label more of {labeled} too"
     else:

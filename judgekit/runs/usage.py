@@ -1,6 +1,7 @@
 """The usage of the conversations of a run, whatever is scored."""
 
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -8,10 +9,13 @@ from statistics import median
 from typing import NamedTuple
 
 from judgekit.errors import count_text
+from judgekit.runs.hashes import text_hash
 from judgekit.traces.behavior import TraceUsage, repeated_calls
 from judgekit.traces.sample import Sample
 
 _NAME_KEPT = 200
+_USERS = ("user_id", "userId", "user")
+_SESSIONS = ("session_id", "sessionId", "thread_id", "threadId", "conversation_id", "conversationId")
 
 
 class UsageStatistic(NamedTuple):
@@ -27,7 +31,8 @@ class ConversationUsage(NamedTuple):
     """The usage of one conversation; a number is ``None`` if the recording does not give it.
 
     ``repeats_calls`` says whether a call is repeated with equal arguments, ``has_warnings`` whether reading the conversation gave
-    warnings, and ``agent`` which agent made the recording, see `agent_of`.
+    warnings, and ``agent`` which agent made the recording, see `agent_of`. ``origin`` is a hash of the session or user that
+    an ungrouped sample names.
     """
 
     messages: int
@@ -40,6 +45,7 @@ class ConversationUsage(NamedTuple):
     repeats_calls: bool
     has_warnings: bool
     agent: str | None = None
+    origin: int | None = None
 
     @classmethod
     def of(cls, sample: Sample) -> "ConversationUsage | None":
@@ -53,7 +59,19 @@ class ConversationUsage(NamedTuple):
             repeating = repeated_calls(trace) > 0
         counts = usage.messages, usage.tool_calls, usage.tool_results, usage.tool_errors
         took = usage.tokens, usage.cost_usd, usage.seconds
-        return cls(*counts, *took, repeating, bool(trace.warnings), agent_of(sample))
+        return cls(*counts, *took, repeating, bool(trace.warnings), agent_of(sample), _origin(sample))
+
+
+def _origin(sample: Sample) -> int | None:
+    """Return a hash of the user or session that an ungrouped sample names in its metadata or in that of its trace."""
+    named = (
+        (name, metadata[name])
+        for name in (*_USERS, *_SESSIONS)
+        for metadata in (sample.metadata, sample.trace.metadata)
+        if isinstance(metadata.get(name), str | int) and metadata[name] != ""
+    )
+    first = next(named, None) if sample.group is None else None
+    return None if first is None else text_hash(repr(first))
 
 
 def agent_of(sample: Sample) -> str | None:
@@ -89,6 +107,7 @@ class UsageTotals:
         tool_errors: The number of these that are errors.
         with_repeated_calls: The number of conversations that repeat a call with equal arguments.
         with_warnings: The number of conversations that gave warnings when they were read.
+        origins: The number of ungrouped conversations by the hash of their session or user.
     """
 
     conversations: int = 0
@@ -96,6 +115,7 @@ class UsageTotals:
     tool_errors: int = 0
     with_repeated_calls: int = 0
     with_warnings: int = 0
+    origins: Counter[int] = field(default_factory=Counter[int], repr=False)
     _numbers: dict[str, "array[float]"] = field(default_factory=dict[str, "array[float]"], repr=False)
 
     def add(self, usage: ConversationUsage) -> None:
@@ -103,6 +123,8 @@ class UsageTotals:
         self.conversations += 1
         self.with_repeated_calls += usage.repeats_calls
         self.with_warnings += usage.has_warnings
+        if usage.origin is not None:
+            self.origins[usage.origin] += 1
         self.tool_results += usage.tool_results
         self.tool_errors += usage.tool_errors
         for name, number in (
@@ -133,7 +155,15 @@ class UsageTotals:
         )
         return (
             f"{count_text(self.conversations, 'conversation')}. Per conversation, mean (median): {figures}. "
-            f"{'; '.join(self._conduct())}."
+            f"{'; '.join(self._conduct())}.{self._dependence()}"
+        )
+
+    def _dependence(self) -> str:
+        if not (shared := sum(times for times in self.origins.values() if times > 1)):
+            return ""
+        return (
+            f" {shared:,} of {self.conversations:,} conversations have the session or user of another and no group, so "
+            "intervals count them as independent: set group."
         )
 
     def _conduct(self) -> Iterator[str]:

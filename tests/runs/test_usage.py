@@ -4,10 +4,11 @@ from datetime import UTC, datetime, timedelta
 from statistics import fmean, median
 
 import pytest
+from pydantic import JsonValue
 
 from judgekit.formats.reading import read
 from judgekit.runs.usage import ConversationUsage, UsageStatistic, UsageTotals, agent_of
-from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage, Usage
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, ToolCall, ToolMessage, Usage
 from judgekit.traces.recording import TraceWarning
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
@@ -103,3 +104,22 @@ def test_versions_of_an_agent_are_agents_of_their_own_also_where_they_are_number
         for version in (2, 3)
     )
     assert (agent_of(first), agent_of(second)) == ("bot 2", "bot 3")
+
+
+def test_ungrouped_conversations_of_one_session_or_user_are_counted():
+    def told(*samples: Sample) -> str:
+        found = UsageTotals()
+        for usage in filter(None, map(ConversationUsage.of, samples)):
+            found.add(usage)
+        return str(found)
+
+    def of(group: str | None = None, metadata: JsonObject | None = None, **traced: JsonValue) -> Sample:
+        trace = Trace(messages=[HumanMessage("Hi")], metadata=traced)
+        return Sample(id="s", trace=trace, group=group, metadata=metadata or {})
+
+    shared = (
+        " 3 of 4 conversations have the session or user of another and no group, so intervals count them as independent"
+    )
+    assert shared in told(of(sessionId="a"), of(sessionId="a"), of(metadata={"sessionId": "a"}), of(sessionId="b"))
+    assert " 2 of 2 conversations have the" in told(of(user_id=7, session_id="a"), of(user_id=7, session_id="b"))
+    assert "no group" not in told(of("g", sessionId="a"), of("g", sessionId="a"), of(sessionId="a"), of(), of())

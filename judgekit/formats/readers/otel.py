@@ -25,7 +25,7 @@ from judgekit.formats.readers.span_names import agent_name
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.span_exports import detect_convention
 from judgekit.formats.spans import Span, group_conversations, read_spans, time_range, unread_contents
-from judgekit.formats.values import lookup, objects_in
+from judgekit.formats.values import as_object, first_value, lookup, objects_in, parse_if_json
 from judgekit.traces.message import ToolCall, ToolMessage, Usage, parse_arguments
 from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import Sample
@@ -127,7 +127,7 @@ def _first_text(attributes: FieldTracker, *names: str) -> str | None:
 
 def _tool(span: Span) -> SpanStep:
     attributes = span.attributes
-    name = _first_text(attributes, "gen_ai.tool.name", "ai.toolCall.name")
+    name = _first_text(attributes, "gen_ai.tool.name", "ai.toolCall.name", "traceloop.entity.name")
     if name is None:
         return SpanStep(span)
     for field in (_ADK_ARGUMENTS, _ADK_RESULT):
@@ -140,6 +140,10 @@ def _tool(span: Span) -> SpanStep:
     if result is None and isinstance(result := attributes.take("ai.toolCall.result", "output"), str):
         with suppress(ValueError):  # the AI SDK writes texts as JSON too
             result = json.loads(result) if result.startswith('"') else result
+    if arguments is None and (entity_input := attributes.take("traceloop.entity.input")) is not None:
+        arguments = _entity_arguments(parse_if_json(entity_input))
+    if result is None and (entity_output := attributes.take("traceloop.entity.output")) is not None:
+        result = _entity_result(parse_if_json(entity_output))
     if arguments is None and result is None and response is None and span.error is None:
         return SpanStep(span, "tool", call_id=_first_text(attributes, "gen_ai.tool.call.id"))
     identity = attributes.id("gen_ai.tool.call.id", "ai.toolCall.id")
@@ -150,6 +154,23 @@ def _tool(span: Span) -> SpanStep:
     pairing = {"tool_call_id": identity, "name": name}
     result_message = message and message.model_copy(update=pairing)
     return SpanStep(span, "tool", call=call, has_arguments=arguments is not None, result=result_message)
+
+
+def _entity_arguments(recorded: JsonValue) -> JsonValue:
+    """Return the arguments of a traced function, or those that LangChain's callbacks are told."""
+    call = as_object(recorded)
+    if "input_str" in call:
+        return as_object(call.get("inputs")) or call["input_str"]
+    if not call.keys() <= {"args", "kwargs"}:
+        return recorded
+    return {**({"args": call["args"]} if call.get("args") else {}), **as_object(call.get("kwargs"))}
+
+
+def _entity_result(recorded: JsonValue) -> JsonValue:
+    """Return what a traced function returned, or the output that LangChain's callbacks are told."""
+    output = recorded["output"] if isinstance(recorded, dict) and recorded.keys() == {"output", "kwargs"} else recorded
+    content = first_value(as_object(output), "content") or lookup(output, "kwargs", "content")
+    return content if isinstance(content, str) else output
 
 
 def _usage(steps: Sequence[SpanStep]) -> Usage | None:

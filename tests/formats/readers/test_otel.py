@@ -245,6 +245,42 @@ WRAPPED = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("given", "returned", "args", "result"),
+    [
+        ({"args": [], "kwargs": {"city": "Paris"}}, "sun", {"city": "Paris"}, "sun"),
+        ({"args": [1], "kwargs": {"b": 2}}, {"a": 1}, {"args": [1], "b": 2}, '{"a": 1}'),
+        (
+            {"input_str": "{'city': 'Paris'}", "tags": [], "metadata": {}, "inputs": {"city": "Paris"}, "kwargs": {}},
+            {"output": {"content": "sun", "type": "tool"}, "kwargs": {"name": "weather"}},
+            {"city": "Paris"},
+            "sun",
+        ),
+        (
+            {"input_str": '{"city": "Paris"}', "inputs": None},
+            {"output": {"lc": 1, "type": "constructor", "kwargs": {"content": "sun"}}, "kwargs": {}},
+            {"city": "Paris"},
+            "sun",
+        ),
+    ],
+)
+def test_tools_that_traceloop_wraps_are_calls_with_results(given, returned, args, result) -> None:
+    request = {
+        "gen_ai.prompt.0.role": "user",
+        "gen_ai.prompt.0.content": "Weather?",
+        "gen_ai.completion.0.content": "I look.",
+    }
+    wrapped = {
+        "traceloop.span.kind": "tool",
+        "traceloop.entity.name": "weather",
+        "traceloop.entity.input": json.dumps(given),
+        "traceloop.entity.output": json.dumps(returned),
+    }
+    trace = one([span("1", request), span("2", wrapped)])
+    (call,) = [call for message in trace.messages if message.role == "assistant" for call in message.tool_calls]
+    assert (call.name, call.args, trace.messages[-1].text) == ("weather", args, result)
+
+
 def test_nothing_is_forgotten(forgotten) -> None:
     cases = [CURRENT, span("1", chat([ASKED], TWO)), *WRAPPED, *(document for document, _ in DIALECTS.values())]
     for document in cases:
