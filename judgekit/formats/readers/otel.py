@@ -157,7 +157,7 @@ def _tool(span: Span) -> SpanStep:
 
 
 def _entity_arguments(recorded: JsonValue) -> JsonValue:
-    """Return the arguments of a traced function, or those that LangChain's callbacks are told."""
+    """Return the arguments of a traced function, or those that LangChain passes to callbacks."""
     call = as_object(recorded)
     if "input_str" in call:
         return as_object(call.get("inputs")) or call["input_str"]
@@ -167,7 +167,7 @@ def _entity_arguments(recorded: JsonValue) -> JsonValue:
 
 
 def _entity_result(recorded: JsonValue) -> JsonValue:
-    """Return what a traced function returned, or the output that LangChain's callbacks are told."""
+    """Return what a traced function returned, or the output that LangChain passes to callbacks."""
     output = recorded["output"] if isinstance(recorded, dict) and recorded.keys() == {"output", "kwargs"} else recorded
     content = first_value(as_object(output), "content") or lookup(output, "kwargs", "content")
     return content if isinstance(content, str) else output
