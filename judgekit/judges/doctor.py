@@ -9,12 +9,12 @@ from pydantic import BaseModel
 
 from judgekit import errors
 from judgekit.judges.answer import read_answer
+from judgekit.judges.call_recorder import CallRecorder
 from judgekit.judges.judge import Judge
 from judgekit.judges.layers import provider_client
 from judgekit.judges.providers.deferred import DeferredClient
 from judgekit.judges.providers.openai import OpenAIClient
 from judgekit.judges.providers.price_list import find_list_shutdown_date
-from judgekit.judges.recorder import Recorder
 from judgekit.judges.request import ChatMessage, Client, OutputMode, Request
 from judgekit.judges.schema import strict_schema
 from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
@@ -77,7 +77,7 @@ async def diagnose(judge: Judge) -> JudgeDiagnosis:
         return JudgeDiagnosis(
             _error_text(error), "missing" if isinstance(error, errors.AuthenticationError) else "none"
         )
-    client = StructuredOutput(Recorder(provider), footing)
+    client = StructuredOutput(CallRecorder(provider), footing)
     key: KeyStatus = "found" if judge.sends_a_key else "none"
     try:
         started = perf_counter()

@@ -11,6 +11,7 @@ from judgekit.judges.cache.cache import Cache, ReplayClient
 from judgekit.judges.cache.cassettes import Cassette
 from judgekit.judges.cache.replies import ReplyDatabase
 from judgekit.judges.cache.store import ReplySource, ReplyStore, SQLiteReplyStore
+from judgekit.judges.call_recorder import CallRecorder
 from judgekit.judges.dry_run import DryRunClient
 from judgekit.judges.limits.budget_client import BudgetClient
 from judgekit.judges.limits.rate_limit import Account, Limits, Queue, RateLimit, get_account
@@ -21,7 +22,6 @@ from judgekit.judges.providers.connection import Connection
 from judgekit.judges.providers.deferred import DeferredClient
 from judgekit.judges.providers.provider import get_provider
 from judgekit.judges.providers.secrets import read_extras
-from judgekit.judges.recorder import Recorder
 from judgekit.judges.redis.address import RedisAddress, cache_secret
 from judgekit.judges.request import Client, Layer
 from judgekit.judges.retry import Retry
@@ -72,7 +72,7 @@ async def build_client(
     server = _open_redis(judge.cache) if isinstance(judge.cache, RedisAddress) else None
     if not isinstance(provider, OfflineClient):  # requests that are not sent are neither counted nor delayed
         queue = _queue(judge, server, account, closing)
-        asking = Recorder(provider)
+        asking = CallRecorder(provider)
         if spending is not None:  # next to the provider, so that what only waits to be sent reserves nothing
             price = None if judge.budget.usd is None else judge.known_price
             open_shared = partial(open_spending, judge.cache)

@@ -11,6 +11,7 @@ from judgekit.errors import AuthenticationError, BudgetError, OfflineError, Stor
 from judgekit.judges.cache.cache import Cache, ReplayClient
 from judgekit.judges.cache.cassettes import Cassette
 from judgekit.judges.cache.store import SQLiteReplyStore
+from judgekit.judges.call_recorder import CallRecorder
 from judgekit.judges.dry_run import DryRunClient
 from judgekit.judges.judge import Judge
 from judgekit.judges.layers import _warn_uncached, build_client
@@ -21,13 +22,12 @@ from judgekit.judges.limits.spending import SQLiteSpending
 from judgekit.judges.offline import OfflineClient
 from judgekit.judges.providers.deferred import DeferredClient
 from judgekit.judges.providers.price import Price
-from judgekit.judges.recorder import Recorder
 from judgekit.judges.request import Reply
 from judgekit.judges.retry import Retry
 from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
 from judgekit.score import ledger, planning
 
-ASKING = [Retry, RateLimit, StructuredOutput, Recorder]
+ASKING = [Retry, RateLimit, StructuredOutput, CallRecorder]
 OWN = {"base_url": "http://localhost:8000/v1"}
 
 

@@ -27,8 +27,8 @@ from judgekit.errors import (
     UnreachableError,
 )
 from judgekit.judges import retry
+from judgekit.judges.call_recorder import CallRecorder
 from judgekit.judges.judge import Judge
-from judgekit.judges.recorder import Recorder
 from judgekit.judges.request import Reply
 from judgekit.judges.retry import Circuit, Retry
 from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
@@ -161,7 +161,7 @@ def test_a_server_that_says_at_once_is_asked_as_slowly_as_one_that_says_nothing(
 def test_every_attempt_is_in_the_ledger(stub, question, no_waits):
     asked = stub([RateLimitError("busy"), OverloadError("gone"), REPLY])
     with ledger() as calls:
-        asyncio.run(Retry(StructuredOutput(Recorder(asked), SchemaSupport()), Circuit(), 4).complete(question()))
+        asyncio.run(Retry(StructuredOutput(CallRecorder(asked), SchemaSupport()), Circuit(), 4).complete(question()))
     assert [(call.error, call.cost_usd, call.cached) for call in calls] == [
         ("RateLimitError", None, False),
         ("OverloadError", None, False),
@@ -202,7 +202,7 @@ def test_a_reply_that_was_cut_off_is_in_the_ledger_with_what_it_took(stub, quest
     asked = stub([Reply(text="fi", finish_reason="length", usage=cut, cost_usd=0.25), REPLY])
     with ledger() as calls:
         asyncio.run(
-            Retry(StructuredOutput(Recorder(asked), SchemaSupport()), Circuit(), 4).complete(
+            Retry(StructuredOutput(CallRecorder(asked), SchemaSupport()), Circuit(), 4).complete(
                 question(params={"max_tokens": 100})
             )
         )

@@ -23,7 +23,7 @@ from judgekit.errors import (
     TruncatedError,
 )
 from judgekit.judges import structured_output
-from judgekit.judges.recorder import Recorder
+from judgekit.judges.call_recorder import CallRecorder
 from judgekit.judges.request import ChatMessage, Reply
 from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
 from judgekit.score import JudgeCall, ledger
@@ -37,7 +37,7 @@ UNHELD = FormatError("response_format is not supported")
 
 
 def complete(inner, request, footing=None):
-    return asyncio.run(StructuredOutput(Recorder(inner), footing or SchemaSupport()).complete(request))
+    return asyncio.run(StructuredOutput(CallRecorder(inner), footing or SchemaSupport()).complete(request))
 
 
 def unacceptable(text):
@@ -146,7 +146,7 @@ def test_a_request_that_is_canceled_is_written_down_at_an_unknown_cost(stub, que
 
     async def ask_and_cancel():
         asked.gate = asyncio.Event()
-        task = asyncio.create_task(StructuredOutput(Recorder(asked), SchemaSupport()).complete(question()))
+        task = asyncio.create_task(StructuredOutput(CallRecorder(asked), SchemaSupport()).complete(question()))
         await asyncio.sleep(0)
         task.cancel()
         await asyncio.wait((task,))
@@ -222,7 +222,7 @@ def test_a_reply_that_is_no_json_is_no_reason_to_step_down(stub, question):
 
 
 async def ask(inner, requests, footing=None):
-    held = StructuredOutput(Recorder(inner), footing or SchemaSupport())
+    held = StructuredOutput(CallRecorder(inner), footing or SchemaSupport())
     async with asyncio.timeout(5):
         return await asyncio.gather(*map(held.complete, requests), return_exceptions=True)
 
@@ -253,7 +253,7 @@ def test_the_others_do_not_wait_for_a_slow_one_for_long(stub, question, monkeypa
             return reply
 
     async def ask_all():
-        held = StructuredOutput(Recorder(asked), SchemaSupport())
+        held = StructuredOutput(CallRecorder(asked), SchemaSupport())
         first, *others = [asyncio.create_task(held.complete(question(repeat=repeat))) for repeat in range(3)]
         await asyncio.sleep(0)
         assert [request.repeat for request in asked.requests] == [0]
@@ -322,7 +322,7 @@ def test_what_all_would_meet_may_be_an_error_of_the_users_own(stub, question):
 
 def test_a_failure_is_not_held_against_those_that_come_later(stub, question):
     async def ask_twice():
-        held = StructuredOutput(Recorder(stub([AuthenticationError("no key"), FINE])), SchemaSupport())
+        held = StructuredOutput(CallRecorder(stub([AuthenticationError("no key"), FINE])), SchemaSupport())
         with pytest.raises(AuthenticationError):
             await held.complete(question())
         return await held.complete(question())
@@ -336,7 +336,7 @@ def test_when_the_one_that_went_ahead_is_gone_the_others_go(stub, question, end)
 
     async def ask_all():
         asked.gate = asyncio.Event()
-        held = StructuredOutput(Recorder(asked), SchemaSupport())
+        held = StructuredOutput(CallRecorder(asked), SchemaSupport())
         first, *others = [asyncio.create_task(held.complete(question())) for _ in range(4)]
         await asyncio.sleep(0)
         if end is None:
@@ -387,7 +387,7 @@ def test_too_long_requests_and_requests_with_images_stop_no_judge(stub, question
 
 def test_a_stopped_judge_is_tried_again_by_the_next_run(stub, question):
     async def run_twice():
-        held = StructuredOutput(Recorder(stub([*[rejected()] * 3, FINE])), SchemaSupport())
+        held = StructuredOutput(CallRecorder(stub([*[rejected()] * 3, FINE])), SchemaSupport())
         first = await asyncio.gather(*(held.complete(question()) for _ in range(5)), return_exceptions=True)
         return first, await held.complete(question())
 
@@ -399,6 +399,6 @@ def test_a_stopped_judge_is_tried_again_by_the_next_run(stub, question):
 def test_zero_tokens_that_a_client_of_ones_own_reports_are_unknown(stub, question):
     zero = FINE.model_copy(update={"usage": Usage(input_tokens=0, output_tokens=0), "cost_usd": 0.0})
     with ledger() as calls:
-        reply = asyncio.run(StructuredOutput(Recorder(stub([zero])), SchemaSupport()).complete(question()))
+        reply = asyncio.run(StructuredOutput(CallRecorder(stub([zero])), SchemaSupport()).complete(question()))
     assert (reply.usage, reply.cost_usd) == (Usage(), None)
     assert (calls[0].tokens_paid, calls[0].usd_paid) == (None, None)

@@ -26,12 +26,12 @@ from judgekit.errors import (
     TruncatedError,
     UnreachableError,
 )
+from judgekit.judges.call_recorder import CallRecorder
 from judgekit.judges.limits.budget import Amount, Budget
 from judgekit.judges.limits.budget_client import BudgetClient, estimated_tokens, max_amount
 from judgekit.judges.limits.redis_spending import RedisSpending
 from judgekit.judges.limits.spending import SQLiteSpending
 from judgekit.judges.providers.price import Price
-from judgekit.judges.recorder import Recorder
 from judgekit.judges.redis.server import RedisServer
 from judgekit.judges.request import ChatMessage, Reply
 from judgekit.judges.retry import Circuit, Retry
@@ -43,7 +43,7 @@ PRICE = Price(2, 8)  # US dollars for a million tokens
 
 def budget(inner, price=PRICE, own=None, **limits):
     return BudgetClient(
-        Recorder(inner),
+        CallRecorder(inner),
         Budget(**limits),
         price,
         "judge",

@@ -10,7 +10,7 @@ from judgekit.traces.message import Usage
 
 
 @dataclass(frozen=True)
-class Recorder:
+class CallRecorder:
     """A layer that records every request in the ledger, and whose replies are answers."""
 
     inner: Layer
