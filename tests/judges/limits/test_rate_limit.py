@@ -496,11 +496,11 @@ def test_a_minute_holds_for_all_scores_of_a_process(server, scorer_of, sample):
 
 
 def test_a_minute_holds_for_all_runs_of_a_process(server, scorer_of, sample):
+    began = monotonic()
     for _ in range(3):
-        run_samples([sample] * 2, [scorer_of(requests_per_minute=300)])
-    times = [request.at for request in server.requests]
-    assert len(times) == 6
-    assert times[-1] - times[0] >= 5 * 0.2 - 0.3  # the first one of a judge waits for a connection
+        run_samples([sample] * 2, [scorer_of(requests_per_minute=120)])
+    assert len(server.requests) == 6
+    assert monotonic() - began >= 5 * 0.5
 
 
 def test_requests_at_once_are_counted_over_all_threads(server, scorer_of, sample, achieved):
