@@ -22,7 +22,8 @@ def kept(store=DEFAULT_RUNS_PATH, labels=(), prefix="s"):
         }
     )
     samples = [
-        Sample.of([HumanMessage("Hi!" if number % 3 == 0 else "Hi")], id=f"{prefix}{number}") for number in range(24)
+        Sample.of([HumanMessage(f"Hi, {number}{'!' if number % 3 == 0 else '.'}")], id=f"{prefix}{number}")
+        for number in range(24)
     ]
     samples = [
         one.model_copy(
@@ -96,7 +97,7 @@ def test_labels_of_a_file_with_the_line_ends_of_windows_are_the_same_labels(cli)
 @pytest.mark.parametrize(("given", "points"), [((), 20), (("--epsilon", "crowd"), 10), (("--epsilon", "0.15"), 15)])
 def test_who_labels_says_by_how_much_a_judge_may_be_worse(given, points, cli):
     run(
-        [Sample.of([HumanMessage("Hi")], id=f"s{number}") for number in range(30)],
+        [Sample.of([HumanMessage(f"Hi {number}")], id=f"s{number}") for number in range(30)],
         [tone_of("fitting")],
         store=DEFAULT_RUNS_PATH,
     )

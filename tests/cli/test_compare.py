@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from judgekit import AIMessage, Sample, ToolCall, ToolCallF1, run
+from judgekit import AIMessage, HumanMessage, Sample, ToolCall, ToolCallF1, run
 from judgekit.runs.store import DEFAULT_RUNS_PATH
 
 HOSTILE = "\x1b[2J\u202e"
@@ -15,7 +15,10 @@ def kept(right: int, store: Path = DEFAULT_RUNS_PATH, prefix: str = "s", expecte
     """Keeps a run of 12 samples, of which the first ``right`` make the call that is expected."""
     samples = [
         Sample.of(
-            [AIMessage(tool_calls=[ToolCall("f" if number < right else f"other{HOSTILE}")])],
+            [
+                HumanMessage(f"Hi {number}"),
+                AIMessage(tool_calls=[ToolCall("f" if number < right else f"other{HOSTILE}")]),
+            ],
             reference_tool_calls=[ToolCall(expected)],
             id=f"{prefix}{number}",
         )
