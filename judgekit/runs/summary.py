@@ -39,7 +39,8 @@ class Summary:
         """Return the summary of all samples from the summaries of parts of them, such as shards of a run.
 
         The numbers and intervals are those of a summary of all rows, and so are the slices, except for
-        ``unmerged_slices``. The parts must have no samples in common, and be given in the order of the samples.
+        ``unmerged_slices``; copies of a recording that lie in different parts count as independent. The parts must have
+        no samples in common, and be given in the order of the samples.
 
         Raises:
             ConfigError: They are of different scorers.
