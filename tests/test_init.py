@@ -60,9 +60,12 @@ listed = dir(judgekit)
 from judgekit import run
 step("run")
 from judgekit import AIMessage, ExpectedCall, HumanMessage, Sample, ToolCall, ToolCallF1
-messages = [HumanMessage("Hi"), AIMessage("", tool_calls=[ToolCall("look", {})])]
+call = AIMessage("", tool_calls=[ToolCall("look", {})])
 right, wrong = [ExpectedCall("look", {})], [ExpectedCall("look", {}), ExpectedCall("book", {})]
-samples = [Sample.of(messages, id=str(n), reference_tool_calls=known) for n, known in enumerate([right, wrong, right])]
+samples = [
+    Sample.of([HumanMessage(f"Hi {n}"), call], id=str(n), reference_tool_calls=known)
+    for n, known in enumerate([right, wrong, right])
+]
 [line] = run(samples, [ToolCallF1()], store=None).summary
 method = line.interval.method
 step("scores")

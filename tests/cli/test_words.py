@@ -86,7 +86,7 @@ def tuned(reply, **steps: str) -> ScriptedJudge:
 
 def conversation(number: int, prefix: str = "s", group: str | None = None) -> Sample:
     messages = [
-        HumanMessage("Hi!" if number % 3 == 0 else "Hi"),
+        HumanMessage(f"Hi {prefix}{number}{'!' if number % 3 == 0 else ''}"),
         AIMessage("So be it, and well it is. " * (1 + number % 4)),
     ]
     return Sample.of(

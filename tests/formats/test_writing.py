@@ -7,13 +7,14 @@ from itertools import islice
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from judgekit import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
 from judgekit.errors import ConfigError, TraceError
 from judgekit.formats.detect import detect
 from judgekit.formats.reading import read
+from judgekit.formats.unread import silence
 from judgekit.formats.writing import write
 from judgekit.traces.message import MediaPart, RefusalPart, TextPart
 from judgekit.traces.pairing import pair_results
@@ -198,6 +199,7 @@ def loads_in_ragas(row: dict) -> bool:
 @given(sample=st.from_type(Sample))
 def test_a_sample_that_is_written_and_read_is_the_same_but_for_what_was_told(tmp_path_factory, format_name, sample):
     path = tmp_path_factory.getbasetemp() / f"{format_name}.jsonl"
+    assume(format_name == "judgekit" or silence(sample.trace.messages) is None)  # else it is refused when it is read
     missing = write([sample], path, format_name)
     if "samples" in missing:
         assert not any(message.role in ("user", "assistant") for message in sample.trace.messages)
