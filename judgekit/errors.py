@@ -191,7 +191,7 @@ class OverloadError(JudgeError):
     """The provider cannot answer now: server error, lost connection, timeout. A retry may help.
 
     Args:
-        found: What happened.
+        problem: What happened.
         status: The HTTP status, if there was a response.
         retry_after: Seconds to wait, if the provider says so.
     """
@@ -232,7 +232,7 @@ class ReplyError(JudgeError):
     """The answer has the wrong form or content, even after the judge was shown the error once.
 
     Args:
-        found: The problem with the answer.
+        problem: The problem with the answer.
         text: The answer as received.
     """
 
