@@ -14,7 +14,7 @@ from judgekit.stats.wilson import Interval
 Categories: TypeAlias = Sequence[float] | Sequence[str]
 """All possible answers of a rater, in order and without duplicates, including those that nobody gave."""
 Weights: TypeAlias = Literal["none", "linear", "quadratic"]
-_FEW_ERRORS, _FEW_ITEMS = 3, 40
+_FEW_ERRORS, _FEW_ITEMS = 2, 40
 _PSEUDO = 2
 """The total number of pseudo-observations: for two categories, 1/2 in each cell, as in the Jeffreys prior."""
 

@@ -222,7 +222,7 @@ def test_a_signal_ends_the_counting(cli, started, judging, until, number):
     share = re.fullmatch(r"5 of at least ([\d,]+)", shares(out)[GOAL])
     least = int(share[1].replace(",", ""))
     assert 5 < least < MANY
-    assert err.startswith(f"saved as run 1 in {DEFAULT_RUNS_PATH}\nstopped: ")
+    assert f"saved as run 1 in {DEFAULT_RUNS_PATH}\nstopped: " in err
     found = Run.stored()
     assert f"(n=5 of at least {least}; at least {least - 5} missing)" in str(found)
     gates = check_gates(found, [f"{GOAL}.coverage >= 1%", f"{GOAL}.n >= 5", f"{GOAL} >= 0"], min_coverage=0.01).gates

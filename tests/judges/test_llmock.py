@@ -162,10 +162,10 @@ def test_a_key_that_is_refused_and_a_model_that_is_not_there_end_the_run(provide
 
 
 @pytest.mark.parametrize("status", [400, 422])
-def test_a_request_that_is_rejected_is_not_sent_again(provider, judge, status):
+def test_a_request_that_is_rejected_is_not_sent_again_and_three_alike_stop_the_judge(provider, judge, status):
     provider.fail(status, times=None)
-    assert [row.score.error for row in scored(judge(), 24)] == ["RejectedError"] * 24
-    assert statuses(provider) == [status] * 24
+    assert [row.score.error for row in scored(judge(), 24)] == ["RejectedError"] * 2
+    assert statuses(provider) == [status] * 3
     provider.assert_resilient(strict=True)
 
 

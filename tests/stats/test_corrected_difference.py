@@ -177,4 +177,4 @@ def test_intervals_cover_what_people_say(design):
         low, high, _ = paired_interval(judged[1] - judged[0], groups)
         alone += low <= 0.1 <= high
     assert covered >= 0.93 * 400
-    assert alone < 0.85 * 400
+    assert alone < 0.88 * 400
