@@ -22,7 +22,7 @@ _REASONING = (
     (r"(?:<\|start\|>assistant)?<\|channel\|>analysis<\|message\|>", r"(?:<\|end\|>|(?=<\|channel\|>final))"),
     (r"<\|channel>thought", r"<channel\|>"),  # Gemma; the line above is OpenAI's harmony
 )
-"""What opens and closes a block of reasoning."""
+"""The marks that open and close a block of reasoning."""
 _BLOCK = re.compile(rf"\s*(?:{'|'.join(f'{opening}.*?{closing}' for opening, closing in _REASONING)})", re.DOTALL)
 _BLOCK_START = re.compile(rf"\s*(?:{'|'.join(opening for opening, _ in _REASONING)})")
 _REASONING_END = re.compile(
@@ -67,8 +67,7 @@ def read_answer(text: str, answer: type[Answer]) -> Answer:
         raise ValueError(f"the reply is {len(text):,} characters long; an answer has at most {_LONGEST:,}")
     only, drafts = _only_object(text)
     answered = _validated(only, answer, text[only.end :])
-    others = {draft.sorted_json: draft for draft in drafts}
-    others.pop(only.sorted_json, None)
+    others = {draft.sorted_json: draft for draft in drafts if draft.sorted_json != only.sorted_json}
     if any(_fits(draft, answer) for draft in others.values()):
         raise ValueError("the reply holds two different answers, and which of them counts is unclear")
     return answered

@@ -163,7 +163,8 @@ class Queue:
 
     def wake(self) -> None:
         """Do as `wake_first`, soon. Any thread may call this."""
-        if self.loop is not None:
+        # Whoever joins the line later looks at the account after joining, so it misses nothing.
+        if self.loop is not None and (self._follow_ups or self._line):
             with suppress(RuntimeError):  # the loop is closed
                 self.loop.call_soon_threadsafe(self.wake_first)
 
