@@ -1,4 +1,4 @@
-"""What becomes of scores when servers misbehave, and whether the ledger of a large run equals the server's own count.
+"""Scores and ledgers beside misbehaving servers, and the ledger of a large run beside the server's own count.
 
 Prints a table of servers' faults by transport and provider, and the figures of a judged run of 20,000 samples. A score
 that is invented or lost, or a request that the ledger does not have, ends the script with an error.

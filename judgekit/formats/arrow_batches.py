@@ -17,9 +17,9 @@ _USUAL_BYTES = MAX_BYTES // 8
 _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
 """Kinds of messages in Arrow's stream."""
 _MOST_COMPRESSED = 200
-"""The ratio above which what is compressed says little about its rows."""
+"""The compression ratio above which the compressed size says little about the rows."""
 _REFERENCE_BYTES = 8
-"""What a value takes at least in Python."""
+"""The least memory of a value in Python."""
 
 
 def record_batches(stream: IO[bytes]) -> tuple[Any, Iterator[Any]]:

@@ -20,7 +20,7 @@ from judgekit.locations import Location
 
 _MOST_FIELDS = 1_000
 _CLOSEST = 5
-"""So many formats that share keys with what was found are shown."""
+"""The most formats that an error names as close to a record."""
 
 
 def detect(value: JsonValue) -> Reader:

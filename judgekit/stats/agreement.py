@@ -15,6 +15,7 @@ Categories: TypeAlias = Sequence[float] | Sequence[str]
 """All possible answers of a rater, in order and without duplicates, including those that nobody gave."""
 Weights: TypeAlias = Literal["none", "linear", "quadratic"]
 _FEW_ERRORS, _FEW_ITEMS = 2, 40
+"""With fewer errors, on no more items, the intervals of kappa and AC1 cover too seldom."""
 _PSEUDO = 2
 """The total number of pseudo-observations: for two categories, 1/2 in each cell, as in the Jeffreys prior."""
 
@@ -338,7 +339,7 @@ class AgreementTables(NamedTuple):
         tables *= (sizes / tables.sum((2, 3)))[..., np.newaxis, np.newaxis]
         method = "smoothed bootstrap" if units.codes is None else f"smoothed bootstrap, {len(units):,} groups"
         if counted.sum() - np.trace(counted) < _FEW_ERRORS and len(units) <= _FEW_ITEMS:
-            method += f"; it may be too narrow, since under {_FEW_ERRORS} of so few items differ"
+            method += f"; it may be too narrow: the raters differ on fewer than {_FEW_ERRORS} of {len(units)} items"
         return cls(counted, tables.sum(1), method)
 
     def figure(

@@ -11,6 +11,7 @@ from judgekit.stats.units import Groups, Units, check_within
 from judgekit.stats.wilson import Interval, wilson, wilson_bounds
 
 _FEW_APART = 2
+"""The most units, up to a tenth, that differ from all others if an interval is said to be too narrow."""
 
 
 def mean_interval(values: ArrayLike, groups: Groups | None = None, *, level: float = 0.95) -> Interval | None:
@@ -51,7 +52,7 @@ def mean_interval(values: ArrayLike, groups: Groups | None = None, *, level: flo
     method = "modified Wilson" if units.codes is None else f"modified Wilson, {count:,} groups"
     apart = min(np.count_nonzero(units.sums(units.values)), np.count_nonzero(units.sums(1 - units.values)))
     if 0 < apart <= min(_FEW_APART, count // 10):
-        method += f"; it may be too narrow, since only {apart} of {count:,} differ from the rest"
+        method += f"; it may be too narrow, since all but {apart} of {count:,} are {'0' if mean < 0.5 else '1'}"
     return Interval(*wilson_bounds(mean, effective, t_quantile(max(1.0, equal - 1), (1 + level) / 2)), method)
 
 

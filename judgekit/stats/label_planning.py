@@ -9,13 +9,15 @@ from judgekit.stats.prediction_powered import MIN_LABELS, PPIMean, ppi_mean
 
 _MOST = 10**9
 _DRAWS = 800
+"""The most corrected means that are simulated for a number of labels."""
 _BATCH = 100
 _SURE = 4.0
-"""So many standard errors from what is wanted, no more means are simulated."""
+"""The distance from the wanted share of means, in standard errors, at which the simulation stops early."""
 _PRECISION = 0.02
+"""The share of a number of labels to which it is searched."""
 _SIMULATED = 1_000
 _TIMES_LABELS = 10
-"""The samples that the judge alone scored count up to this number, or this often the labels: more hardly matter."""
+"""At most this many samples, or this many times the labels, are simulated: further ones hardly narrow the interval."""
 
 
 def labels_needed(share: float, correlation: float, standard_error: float, samples: float) -> int | None:

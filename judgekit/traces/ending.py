@@ -10,7 +10,7 @@ from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
 NoAnswer: TypeAlias = Literal["failed", "zero"]
-"""What scorers give a recording that stops after the user's message: a failed score, or 0 as if the agent had failed."""
+"""The score of a recording that stops after the user's message: a failed one, or 0 as if the agent had failed."""
 
 _OTHER_STATES = frozenset({"ok", "success", "completed", "unset", "state_unspecified", "in_progress", "pending"})
 """Terminations that are states of a tracer, which do not say that an agent without an answer gave up."""

@@ -330,3 +330,12 @@ def test_intervals_of_sixty_items_cover_kappa_as_often_as_they_say(positive, wro
             _, interval = drawn.figure(statistic)
             covered[which] += interval.low <= statistic(whole) <= interval.high
     assert (covered / runs > 0.89).all()  # three standard errors of 150 runs below 0.95
+
+
+@pytest.mark.parametrize(("items", "errors", "is_told"), [(30, 0, True), (30, 1, True), (30, 2, False), (60, 0, False)])
+def test_of_few_items_on_which_raters_hardly_differ_the_interval_may_be_too_narrow(items, errors, is_told):
+    a = [number % 2 for number in range(items)]
+    b = [1 - answer if number < errors else answer for number, answer in enumerate(a)]
+    _, interval = AgreementTables.of(a, b, values=(0, 1)).figure(table_ac1)
+    told = "; it may be too narrow: the raters differ on fewer than 2 of 30 items"
+    assert interval.method == "smoothed bootstrap" + told * is_told

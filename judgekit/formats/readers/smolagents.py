@@ -35,7 +35,7 @@ from judgekit.traces.sample import Sample
 _FINAL = "final_answer"
 _INPUTS = "model_input_messages"
 _MANAGED = re.compile(r"final answer from your managed agent '([^'\n]{1,200})'")
-"""What the result of a managed agent begins with, whose own steps are not in the memory of its manager."""
+"""The beginning of a managed agent's report; its own steps are not in the memory of its manager."""
 
 
 class SmolagentsReader:

@@ -17,7 +17,7 @@ _PARTS = product(
 _SECRETS = (*("password", "passwd", "passphrase", "passcode", "pwd", "secret", "authorization"), *map("".join, _PARTS))
 _OPTIONS = "|".join(f"(?<=--{name})" for name in _SECRETS)
 _SIGN = rf"(?>\]?\s{{0,9}}[:=]{{1,3}}>?\s{{0,9}}(?:[bBfFrRuU]{{1,2}}(?=[\"'`]))?|(?:{_OPTIONS}) {{1,3}}(?!-))"
-"""What stands between a name and its value, such as ``: ``, ``"] = b`` or, in a command, the space in ``--password x``."""
+"""The signs between a name and its value, such as ``: ``, ``"] = b`` or, in a command, the space in ``--password x``."""
 _SCHEME = r"(?:(?:bearer|basic|digest|token)\s{1,9})?"
 _NO_VALUE = (
     r"(?!(?:null|nil|none|true|false|undefined|optional|any|str|string|int|bool|bytes)(?![^\s\"'`.,;:&|=)\[\]}])"
