@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from judgekit.errors import TraceError
+from judgekit.errors import TraceError, join_limited
 from judgekit.formats.blocks import gemini, otel
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import JUDGED_MARK, label_source
@@ -26,7 +26,7 @@ from judgekit.formats.row_facts import to_text
 from judgekit.formats.span_exports import detect_convention
 from judgekit.formats.spans import Span, group_conversations, read_spans, time_range, unread_contents
 from judgekit.formats.values import as_object, first_value, lookup, objects_in, parse_if_json
-from judgekit.traces.message import ToolCall, ToolMessage, Usage, parse_arguments
+from judgekit.traces.message import AIMessage, ToolCall, ToolMessage, Usage, parse_arguments
 from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import Sample
 
@@ -89,6 +89,7 @@ class OTelReader:
                 f" if messages were moved to log records, {READ_TOGETHER_HINT}"
             )
         trace = merge_steps(steps)
+        _warn_of_silent_tools(row, steps)
         labels = [label for span in spans for label in _labels(span)]
         facts = {"tools": list(tools.values()), "usage": _usage(steps), "labels": labels}
         return build_sample(row, index, {**trace, **facts, **time_range(spans)})
@@ -125,9 +126,24 @@ def _first_text(attributes: FieldTracker, *names: str) -> str | None:
     return next((text for name in names if isinstance(text := attributes.peek(name), str)), None)
 
 
+def _warn_of_silent_tools(row: FieldTracker, steps: Sequence[SpanStep]) -> None:
+    """Warn of tool spans without arguments and results whose tool no message and no other span calls."""
+    messages = (message for step in steps for message in (*step.input_messages, *step.output_messages))
+    called = {call.name for message in messages if isinstance(message, AIMessage) for call in message.tool_calls}
+    called |= {step.call.name for step in steps if step.call is not None}
+    silent = [_tool_name(step.span) or "" for step in steps if step.kind == "tool" and step.call is None]
+    if missing := [name for name in silent if name not in called]:
+        listed = join_limited(missing, separator=", ")
+        row.warn(f"tool calls without arguments and results that no message makes, found {len(missing)}: {listed}")
+
+
+def _tool_name(span: Span) -> str | None:
+    return _first_text(span.attributes, "gen_ai.tool.name", "ai.toolCall.name", "traceloop.entity.name")
+
+
 def _tool(span: Span) -> SpanStep:
     attributes = span.attributes
-    name = _first_text(attributes, "gen_ai.tool.name", "ai.toolCall.name", "traceloop.entity.name")
+    name = _tool_name(span)
     if name is None:
         return SpanStep(span)
     for field in (_ADK_ARGUMENTS, _ADK_RESULT):

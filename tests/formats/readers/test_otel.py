@@ -281,6 +281,14 @@ def test_tools_that_traceloop_wraps_are_calls_with_results(given, returned, args
     assert (call.name, call.args, trace.messages[-1].text) == ("weather", args, result)
 
 
+def test_a_tool_span_without_contents_that_no_model_calls_is_told() -> None:
+    call = {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "f", "arguments": {}}]}
+    silent = [span("2", tool("f")), span("3", tool("g")), span("4", tool("g")), span("5", tool("h"))]
+    trace = one([span("1", chat([text("user", "Hi")], [call])), *silent])
+    (warning,) = trace.warnings
+    assert warning.message == "tool calls without arguments and results that no message makes, found 3: g, g, h"
+
+
 def test_nothing_is_forgotten(forgotten) -> None:
     cases = [CURRENT, span("1", chat([ASKED], TWO)), *WRAPPED, *(document for document, _ in DIALECTS.values())]
     for document in cases:
