@@ -7,6 +7,7 @@ from typing import IO, Any
 
 from judgekit.errors import ConfigError, TraceError
 from judgekit.formats.compression import MAX_BYTES
+from judgekit.formats.parquet_pages import page_sizes
 
 _ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
 """The first bytes of Arrow's two file types. Hugging Face's datasets use the second."""
@@ -49,19 +50,25 @@ def record_batches(stream: IO[bytes]) -> tuple[Any, Iterator[Any]]:
     # Kept as dictionaries, texts that are stored once and meant often take no memory until their size is known.
     texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
     file = parquet.ParquetFile(stream, metadata=metadata, read_dictionary=texts)
-    row_bytes = max((_row_bytes(metadata.row_group(number)) for number in range(metadata.num_row_groups)), default=0)
+    groups: list[Any] = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    row_bytes = max((_row_bytes(stream, group) for group in groups), default=0)
     _check(row_bytes)
     batches = file.iter_batches(batch_size=max(1, min(_ROWS, _USUAL_BYTES // max(1, row_bytes))))
     return schema, (_checked(batch).cast(schema) for batch in batches)
 
 
-def _row_bytes(group: Any) -> int:
+def _row_bytes(stream: IO[bytes], group: Any) -> int:
     """Return the mean size of the rows in a row group of Parquet; if one row may be nearly all of it, that of all."""
     total = 0
     for number in range(group.num_columns):
         chunk = group.column(number)
-        size = max(chunk.total_uncompressed_size, chunk.num_values * _REFERENCE_BYTES)
-        if size > max(MAX_BYTES, _MOST_COMPRESSED * chunk.total_compressed_size):
+        if not chunk.num_values:  # its pages are not read, and may have no offset
+            continue
+        first = chunk.dictionary_page_offset if chunk.has_dictionary_page else None
+        start = min(first or chunk.data_page_offset, chunk.data_page_offset)
+        pages = list(page_sizes(stream, start, chunk.total_compressed_size))
+        size = max(sum(pages), chunk.total_uncompressed_size, chunk.num_values * _REFERENCE_BYTES)
+        if max(pages, default=0) > MAX_BYTES or size > max(MAX_BYTES, _MOST_COMPRESSED * chunk.total_compressed_size):
             return int(size)
         total += size
     return int(total // max(1, group.num_rows))

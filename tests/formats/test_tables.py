@@ -437,6 +437,26 @@ for path in sys.argv[1:]:
 """
 
 
+def varint(number: int, length: int = 1) -> bytes:
+    """A number as footers of Parquet hold it, padded to a length."""
+    septets = [number << 1 >> 7 * at & 0x7F for at in range(max(length, -(-(number.bit_length() + 1) // 7)))]
+    return bytes([*(septet | 0x80 for septet in septets[:-1]), septets[-1]])
+
+
+def understated(path: Path) -> Path:
+    """A copy of a file whose footer states that every column takes 1,000 bytes."""
+    content, group = path.read_bytes(), pq.read_metadata(path).row_group(0)
+    for size in (group.total_byte_size, *(group.column(at).total_uncompressed_size for at in range(2))):
+        stated = varint(size)
+        head, tail = content[:-2_000], content[-2_000:]
+        assert stated in tail
+        content = head + tail.replace(stated, varint(1_000, len(stated)))
+    forged = path.with_stem("forged")
+    forged.write_bytes(content)
+    assert pq.read_metadata(forged).row_group(0).column(1).total_uncompressed_size == 1_000
+    return forged
+
+
 def test_a_small_file_that_unpacks_to_gigabytes_is_refused_before_it_takes_them(tmp_path, run_python):
     often = pa.DictionaryArray.from_arrays(pa.array([0] * 1_000, pa.int32()), pa.array(["x" * 5_000_000]))
     in_a_list = pa.ListArray.from_arrays(pa.array([0, len(often)], pa.int32()), often)
@@ -449,6 +469,7 @@ def test_a_small_file_that_unpacks_to_gigabytes_is_refused_before_it_takes_them(
         paths.append(tmp_path / f"{name}.parquet")
         columns = pa.table({"response": ["a"] * len(cells), "documents": cells})
         pq.write_table(columns, paths[-1], compression="zstd", store_schema=False)
+    paths.append(understated(tmp_path / "whole.parquet"))
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     for writer in (pa.ipc.new_file, pa.ipc.new_stream):
         for name in ("often", "whole"):
