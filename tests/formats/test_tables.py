@@ -444,12 +444,12 @@ def varint(number: int, length: int = 1) -> bytes:
 
 
 def understated(path: Path) -> Path:
-    """A copy of a file whose footer states that every column takes 1,000 bytes."""
+    """A copy of a file whose footer states that its large column, and with it the group, takes 1,000 bytes."""
     content, group = path.read_bytes(), pq.read_metadata(path).row_group(0)
-    for size in (group.total_byte_size, *(group.column(at).total_uncompressed_size for at in range(2))):
+    for size in (group.total_byte_size, group.column(1).total_uncompressed_size):
         stated = varint(size)
         head, tail = content[:-2_000], content[-2_000:]
-        assert stated in tail
+        assert len(stated) == 5 and tail.count(stated) == 1
         content = head + tail.replace(stated, varint(1_000, len(stated)))
     forged = path.with_stem("forged")
     forged.write_bytes(content)
