@@ -1,6 +1,7 @@
 """``judgekit runs``: list, show, export and delete stored runs."""
 
 import json
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +17,7 @@ from judgekit.cli import options
 from judgekit.cli.app import app
 from judgekit.cli.outcome import stopped_text
 from judgekit.cli.outputs import check_outputs, print_line, print_written
-from judgekit.errors import ConfigError, StoreError, join_limited
+from judgekit.errors import ConfigError, StoreError, count_text, join_limited
 from judgekit.jobs.options import RunOptions
 from judgekit.reports.export import report
 from judgekit.reports.glossary import explaining_terms
@@ -29,6 +30,7 @@ from judgekit.terminal import console, text_table
 
 _SCORERS_SHOWN = 3
 _INPUTS_SHOWN = 2
+_NAMED = 3
 _DEFAULTS: tuple[JsonValue, ...] = (None, False, [], {})
 
 
@@ -47,6 +49,10 @@ def runs(
         list[str] | None,
         typer.Option("--remove", metavar="RUN", help="Delete a run permanently: its number, or last; may be repeated."),
     ] = None,
+    with_labels: Annotated[
+        bool,
+        typer.Option("--with-labels", help="For --remove: also delete people's labels on the samples of the runs."),
+    ] = False,
     store: options.StorePath = DEFAULT_RUNS_PATH,
     allow_code: options.AllowCode = False,
 ) -> None:
@@ -61,7 +67,7 @@ def runs(
     if run is None and (output or show or bootstrap):
         raise ConfigError("name the run to show or write: judgekit runs last -o report.html")
     if remove:
-        _remove(store, remove)
+        _remove(store, remove, with_labels=with_labels)
     elif run is not None:
         outputs = check_outputs(output)
         stored = Run.stored(options.parse_run_number(run), store)
@@ -80,15 +86,34 @@ def _gates(run: Run) -> GateResults:
     return check_gates(run, run_options.gates, min_coverage=run_options.min_coverage)
 
 
-def _remove(path: Path, named: list[str]) -> None:
+def _remove(path: Path, named: list[str], *, with_labels: bool) -> None:
     RunStore(path, read_only=True)  # raises an error if there is no such file, instead of creating it
     store = RunStore(path)
     numbers = list(dict.fromkeys(_existing_number(store, run) for run in named))
+    labels = list(_label_texts(store, numbers))
+    if labels and not with_labels:
+        raise ConfigError(
+            f"nothing is deleted, since labels of people would be too: {join_limited(labels)}; --with-labels deletes them"
+        )
     store.remove(numbers)
     deleted = (
         f"{path}: deleted {'run' if len(numbers) == 1 else 'runs'} {join_limited(map(str, numbers), separator=', ')}"
     )
-    print_line(f"{deleted}; the judges' replies are also in their cache: see judgekit cache prune", console())
+    with_those = f" with {join_limited(labels)}" if labels else ""
+    print_line(
+        f"{deleted}{with_those}; the judges' replies are also in their cache: see judgekit cache prune", console()
+    )
+
+
+def _label_texts(store: RunStore, runs: Sequence[int]) -> Iterator[str]:
+    """Yield the number of labels on each of these runs that has any, with their scorers and annotators."""
+    for run in runs:
+        rows = list(store.label_rows(run))
+        if rows:
+            intact = [row for row in rows if row is not None]
+            annotators = join_limited(dict.fromkeys(row.annotator or "unnamed people" for row in intact), _NAMED, ", ")
+            scorers = join_limited(dict.fromkeys(row.scorer for row in intact), _NAMED, ", ")
+            yield f"{count_text(len(rows), 'label')} of {scorers or 'scorers'} by {annotators or 'people'} on run {run}"
 
 
 def _existing_number(store: RunStore, run: str) -> int:

@@ -12,7 +12,7 @@ from judgekit.errors import StoreError
 from judgekit.runs.file import RunFile
 from judgekit.runs.hashes import SampleHashes
 from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, Row, RunRecord, ScorerResult
-from judgekit.runs.schema import KEYS, SampleRow, ScoreRow, decompress, is_intact
+from judgekit.runs.schema import KEYS, LabelRow, SampleRow, ScoreRow, decompress, is_intact
 from judgekit.runs.units import CopiedRecording, RunUnits
 from judgekit.runs.usage import ConversationUsage
 from judgekit.score import JudgeCall, JudgeExchange, Score, ScoreStatus
@@ -257,6 +257,19 @@ class RunReader(RunFile):
             FROM scores WHERE run = ?
         """
         return RunCounts(*map(int, next(self._select(sql, run, run))))
+
+    def label_rows(self, run: int) -> Iterator[LabelRow | None]:
+        """Yield the human labels on samples of a run, in the order in which they were given; ``None`` for damaged ones."""
+        for row in self._select("SELECT * FROM labels WHERE run = ? ORDER BY given_at, sample", run):
+            yield LabelRow(*row[:-1]) if is_intact(row) else None
+
+    def labeled_runs(self) -> Sequence[int]:
+        """Return the numbers of the runs that have human labels."""
+        return [run for (run,) in self._select("SELECT DISTINCT run FROM labels ORDER BY run")]
+
+    def sample_ids(self, run: int) -> Mapping[int, str]:
+        """Return the ids of the samples of a run by their numbers. Damaged samples are left out."""
+        return {row[1]: row[2] for row in self._select("SELECT * FROM samples WHERE run = ?", run) if is_intact(row)}
 
     def unscored_calls(self, run: int, first: int = 0) -> Iterator[tuple[str, Sequence[JudgeCall] | None]]:
         """Yield the judge calls of attempts that gave no score or were repeated, each with its scorer.

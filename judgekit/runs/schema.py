@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from judgekit.score import ScoreStatus
 
 APPLICATION_ID = int.from_bytes(b"jrun")
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 COMPRESSION_LEVEL = 1
 """The fastest level of zlib."""
 _EQUAL_ALIKE = 2
@@ -36,6 +36,10 @@ _COLUMNS = {
     "unscored_calls": """
         run INTEGER NOT NULL, id INTEGER NOT NULL, sample INTEGER NOT NULL, scorer INTEGER NOT NULL, calls TEXT NOT NULL
     """,
+    "labels": """
+        run INTEGER NOT NULL, given_at INTEGER NOT NULL, sample INTEGER NOT NULL, scorer TEXT NOT NULL, annotator TEXT,
+        value TEXT, reason TEXT NOT NULL, role TEXT, selection TEXT, probability REAL, source TEXT NOT NULL, file TEXT
+    """,
     "results": """
         run INTEGER NOT NULL, scorer INTEGER NOT NULL, scores INTEGER NOT NULL, failed INTEGER NOT NULL,
         n INTEGER NOT NULL, mean REAL, low REAL, high REAL
@@ -48,6 +52,7 @@ KEYS = {
     "scores": "run, sample, scorer",
     "exchanges": "run, sample, scorer, call",
     "unscored_calls": "run, id",
+    "labels": "run, given_at, sample",
     "results": "run, scorer",
 }
 """The primary keys of the tables that hold the parts of runs."""
@@ -93,6 +98,28 @@ class ScoreRow(NamedTuple):
     calls: str | None
     explanation: str
     checksum: int
+
+
+class LabelRow(NamedTuple):
+    """A row of the table of human labels, to which labels are only added, so that changes can be counted.
+
+    ``given_at`` is the time in nanoseconds since 1970; no two labels that are added to a file have the same. ``sample`` is the
+    number of the sample in the run, and ``value`` is JSON, or ``None`` if the sample was drawn and left blank. ``file`` is
+    the name of the file that the label came from. The other columns are fields of `judgekit.analysis.labels.HumanLabel`.
+    """
+
+    run: int
+    given_at: int
+    sample: int
+    scorer: str
+    annotator: str | None
+    value: str | None
+    reason: str
+    role: str | None
+    selection: str | None
+    probability: float | None
+    source: str
+    file: str | None
 
 
 SCHEMA = (

@@ -9,7 +9,7 @@ from pathlib import Path
 from judgekit.errors import StoreError
 from judgekit.runs.reader import RunReader
 from judgekit.runs.rows import RunRecord, ScorerResult
-from judgekit.runs.schema import PART_TABLES, checksum
+from judgekit.runs.schema import PART_TABLES, LabelRow, checksum
 
 DEFAULT_RUNS_PATH = Path(".judgekit/runs.sqlite")
 """The file in which the command line keeps its runs."""
@@ -98,6 +98,14 @@ class RunStore(RunReader):
                 "INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [(*row, checksum(row)) for row in rows]
             )
 
+    def add_labels(self, rows: Iterable[LabelRow]) -> None:
+        """Add human labels, within a `transaction`. One given no later than the last of the file is dated right after it."""
+        last = self._db.execute("SELECT coalesce(max(given_at), 0) FROM labels").fetchone()[0]
+        for row in rows:
+            last = max(row.given_at, last + 1)
+            dated = row._replace(given_at=last)
+            self._db.execute(f"INSERT INTO labels VALUES ({', '.join('?' * 13)})", (*dated, checksum(dated)))  # noqa: S608
+
     @staticmethod
     def _put_record(db: sqlite3.Connection, record: RunRecord) -> None:
         body = record.model_dump_json(exclude={"number"})
@@ -114,7 +122,8 @@ class RunStore(RunReader):
     def remove(self, runs: Collection[int]) -> None:
         """Delete everything stored for runs permanently, and reclaim the space.
 
-        Nothing of them is left in the file or in SQLite's log. Replies of judges remain in the reply cache.
+        Nothing of them, or of people's labels on their samples, is left in the file or in SQLite's log. Replies of judges
+        remain in the reply cache.
 
         Raises:
             StoreError: The file cannot be used, or another program is reading it, so that text may remain in the log.

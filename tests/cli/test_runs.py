@@ -14,6 +14,7 @@ from judgekit.errors import StoreError
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input, RunRecord, ScorerResult
+from judgekit.runs.schema import LabelRow
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
 from judgekit.scoring import scorer
 
@@ -174,7 +175,7 @@ def test_what_is_removed_is_gone_for_good_and_the_rest_is_there(cli, ended):
     assert [line[0] for line in lines(cli("runs").out)] == ["1", "3"]
     with closing(sqlite3.connect(DEFAULT_RUNS_PATH)) as db:
         tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE sql LIKE '%run INTEGER%'")]
-        assert len(tables) == 7
+        assert len(tables) == 8
         found = (db.execute(f"SELECT count(*) FROM {name} WHERE run <> 1").fetchone() for name in tables)  # noqa: S608
         assert set(found) == {(0,)}
     db.close()
@@ -306,3 +307,22 @@ def test_options_of_a_run_of_objects_leave_them_out(cli, conversations):
     run(path, [ToolCallF1(), "tool_call_accuracy"], store=DEFAULT_RUNS_PATH)
     assert "scorers:" not in cli("runs", 1).out
     assert 'scorers: [{"name": "tool_call_accuracy"}]' in cli("runs", 2).out
+
+
+def test_labels_go_with_a_run_only_if_that_is_said(cli):
+    began()
+    began()
+    store = RunStore(DEFAULT_RUNS_PATH)
+    with store.transaction():
+        store.add_labels(
+            LabelRow(1, 1, number, "fine", name, '"yes"', "", None, None, None, "human", None)
+            for number, name in enumerate(["Ana", "Ana", None])
+        )
+    ended = cli("runs", "--remove", 2, "--remove", 1)
+    assert (ended.code, store.numbers()) == (2, [1, 2])
+    of = "3 labels of fine by Ana, unnamed people on run 1"
+    said = f"nothing is deleted, since labels of people would be too: {of}; --with-labels deletes them"
+    assert said in " ".join(ended.err.split())
+    ended = cli("runs", "--remove", 2, "--remove", 1, "--with-labels")
+    assert (ended.code, store.numbers(), store.labeled_runs()) == (0, [], [])
+    assert f"deleted runs 2, 1 with {of}; the judges" in " ".join(ended.out.split())

@@ -449,7 +449,8 @@ def understated(path: Path) -> Path:
     for size in (group.total_byte_size, group.column(1).total_uncompressed_size):
         stated = varint(size)
         head, tail = content[:-2_000], content[-2_000:]
-        assert len(stated) == 5 and tail.count(stated) == 1
+        assert len(stated) == 5
+        assert tail.count(stated) == 1
         content = head + tail.replace(stated, varint(1_000, len(stated)))
     forged = path.with_stem("forged")
     forged.write_bytes(content)
