@@ -13,13 +13,10 @@ from judgekit.errors import ConfigError, join_limited
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import load_prompt
-from judgekit.runs.alignments import (
-    AlignmentDesign,
-    AlignmentRecord,
-    ancestry,
-)
+from judgekit.runs.alignments import AlignmentDesign, AlignmentRecord, ancestry
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
+from judgekit.runs.store import DEFAULT_RUNS_PATH
 from judgekit.scorers.prompted import PromptScorer
 from judgekit.scoring import run_sync
 
@@ -33,6 +30,7 @@ def prepare(
     design: AlignmentDesign = "holdout",
     output: Path | str | None = None,
     sources: Sequence[str] = (),
+    looks: Path | str | None = None,
     announce: Callable[[str], object] = lambda _: None,
 ) -> Aligning:
     """Return an alignment that is ready to begin; see `aalign`."""
@@ -62,9 +60,20 @@ def prepare(
     cases, unused = read_cases(run, record, given, earlier)
     judge = cast("Judge", scorer.judge)
     writing_judge = judge if writer is None else writer if isinstance(writer, Judge) else Judge(writer)
-    aligning = Aligning(scorer, run, cases, unused, writing_judge, design, path, sources, earlier, announce)
-    aligning.check_output()
+    folders = _look_folders(run, looks)
+    aligning = Aligning(scorer, run, cases, unused, writing_judge, design, path, sources, earlier, folders, announce)
+    aligning.check_files()
     return aligning
+
+
+def _look_folders(run: Run, looks: Path | str | None) -> Sequence[Path]:
+    """Return the folders that count looks: one that is given, or those of audit records of the run and of the working folder."""
+    if looks is not None:
+        return [Path(looks)]
+    if run.audits_folder is None:
+        return []
+    project = [DEFAULT_RUNS_PATH.parent / "audits"] if DEFAULT_RUNS_PATH.parent.is_dir() else []
+    return [*dict.fromkeys(folder.resolve() for folder in (run.audits_folder, *project))]
 
 
 async def aalign(
@@ -76,6 +85,7 @@ async def aalign(
     design: AlignmentDesign = "holdout",
     output: Path | str | None = None,
     sources: Sequence[str] = (),
+    looks: Path | str | None = None,
     announce: Callable[[str], object] = lambda _: None,
 ) -> Alignment:
     """Look for a question by which a judge agrees more often with people, and test whether it does.
@@ -94,6 +104,8 @@ async def aalign(
             smaller gains, but leaves no labels for an audit record.
         output: The file of the new prompt; by default, the scorer's name and ``_aligned.md``.
         sources: The origins of the labels, which the audit record names.
+        looks: The folder whose file ``looks.jsonl`` counts looks at test labels. By default, the folder of the run's audit records
+            does, and so does ``.judgekit/audits`` if the working folder has ``.judgekit``; for a run in memory, nothing does.
         announce: Called with what will be asked and what it costs, before it is.
 
     Raises:
@@ -104,7 +116,15 @@ async def aalign(
     """
     aligning = await asyncio.to_thread(
         lambda: prepare(
-            scorer, run, labels, writer=writer, design=design, output=output, sources=sources, announce=announce
+            scorer,
+            run,
+            labels,
+            writer=writer,
+            design=design,
+            output=output,
+            sources=sources,
+            looks=looks,
+            announce=announce,
         )
     )
     return await aligning.align()
@@ -119,11 +139,20 @@ def align(
     design: AlignmentDesign = "holdout",
     output: Path | str | None = None,
     sources: Sequence[str] = (),
+    looks: Path | str | None = None,
     announce: Callable[[str], object] = lambda _: None,
 ) -> Alignment:
     """Look for a question by which a judge agrees more often with people; the sync version of `aalign`."""
     return run_sync(
         lambda: aalign(
-            scorer, run, labels, writer=writer, design=design, output=output, sources=sources, announce=announce
+            scorer,
+            run,
+            labels,
+            writer=writer,
+            design=design,
+            output=output,
+            sources=sources,
+            looks=looks,
+            announce=announce,
         )
     )

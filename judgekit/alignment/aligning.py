@@ -15,7 +15,8 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from judgekit.alignment.cases import Case
-from judgekit.alignment.keeping import TestedCandidate, write_prompt
+from judgekit.alignment.keeping import TestedCandidate, prompt_hash, write_prompt
+from judgekit.alignment.looks import Look, count_look, read_looks, sketch
 from judgekit.alignment.refusals import RecordedPhrases
 from judgekit.alignment.result import Alignment, AlignmentCandidate
 from judgekit.alignment.verdict import (
@@ -38,7 +39,6 @@ from judgekit.runs.alignments import (
     AlignmentOutcome,
     AlignmentRecord,
     LabelRole,
-    earlier_looks,
     read_alignments,
     write_alignment,
 )
@@ -78,7 +78,10 @@ class AlignmentPlan(NamedTuple):
 
 @dataclass(frozen=True)
 class Aligning:
-    """An alignment that was prepared, before anything is asked."""
+    """An alignment that was prepared, before anything is asked.
+
+    ``looks`` are the folders with files that count looks at test labels; there are none for a run in memory that was given none.
+    """
 
     scorer: PromptScorer
     run: Run
@@ -89,6 +92,7 @@ class Aligning:
     output: Path
     sources: Sequence[str]
     earlier: Sequence[AlignmentRecord]
+    looks: Sequence[Path]
     announce: Callable[[str], object]
     usage: ScorerSummary = field(default_factory=lambda: ScorerSummary("align"))
 
@@ -110,20 +114,29 @@ class Aligning:
     def _choosing(self) -> Sequence[Case]:
         return self._in("validation") if self.design == "holdout" else self._in("validation", "test")
 
-    def check_output(self) -> None:
-        """Check before anything is paid that the new prompt may be written: only the same alignment writes it again.
+    def check_files(self) -> None:
+        """Check before anything is paid that looks can be counted, and that the new prompt may be written.
 
         Raises:
-            ConfigError: The file exists and was written from another question, other labels or in another design.
+            ConfigError: The prompt file exists and was written from another question, other labels or in another design, or
+                was edited since.
+            StoreError: A file of looks cannot be read.
         """
+        for counted in self.looks:
+            read_looks(counted)
         if not self.output.exists():
             return
         alignment, folder = load_prompt(self.output).alignment, self.run.audits_folder
         records = () if folder is None else read_alignments(folder)
-        if not any(record.id == alignment and record.inputs == self._hash([]) for record in records):
+        written = [
+            record.prompt_hash for record in records if record.id == alignment and record.inputs == self._hash([])
+        ]
+        if not written:
             raise ConfigError(
                 f"{self.output} was written by another alignment: move it away, or name another file with --output"
             )
+        if prompt_hash(self.output.read_text(encoding="utf-8")) not in written:
+            raise ConfigError(f"{self.output} has changed since it was written: move it away, and align again")
 
     def check(self) -> None:
         """Check that the judge and the writing model can be asked.
@@ -153,6 +166,11 @@ class Aligning:
         for role, number in self.roles.items():
             if not number:
                 return self._refused(f"no labeled sample has the role {role}: label more")
+        if self.output.exists() and (await _plan(self.cases, [self.scorer])).requests:
+            raise ConfigError(
+                f"{self.output} exists, and the replies that led to it are not cached: move it away, or name another file with "
+                "--output"
+            )
         self.announce(str(await self.plan()))
         before = await self._judge(self.cases, [self.scorer])
         scores = {id(case): row.score for case, row in zip(self.cases, before, strict=True)}
@@ -173,16 +191,16 @@ class Aligning:
         # Other answers to the same questions, which a judge without a cache may give, are another alignment.
         questions = [prompt.question for prompt in prompts.values()]
         alignment = self._hash([*questions, repr(judged.candidates.tolist())])
-        look = await asyncio.to_thread(self._looks, alignment)
+        look = await asyncio.to_thread(self._look, alignment)
         if self.design == "max-t":
-            chosen, verdict = max_t_verdict(judged, look=look)
+            chosen, verdict = max_t_verdict(judged, look=look or 1)
             tested = None
         else:
             chosen = choose(judged)
             verdict, tested = await self._test(self._final(judging[chosen], alignment), scores, look)
         listed = self._listed(candidates, prompts, judged, chosen)
-        record = self._record(alignment, verdict, len(prompts), look)
         prompt = cast("Prompt", self._final(judging[chosen], alignment).prompt)
+        record = self._record(alignment, verdict, len(prompts), look, prompt)
         return await asyncio.to_thread(self._finish, record, prompt, verdict, tested, listed)
 
     def _final(self, scorer: PromptScorer, alignment: str) -> PromptScorer:
@@ -228,13 +246,13 @@ class Aligning:
         return candidates
 
     async def _test(
-        self, scorer: PromptScorer, old: Mapping[int, Score], look: int
+        self, scorer: PromptScorer, old: Mapping[int, Score], look: int | None
     ) -> tuple[AlignmentVerdict, TestedCandidate]:
         """Test the chosen candidate once."""
         every = self._in("test")
         self.announce(f"testing the best of them on {len(every)} held-out samples: {await _plan(every, [scorer])}")
         rows = await self._judge(every, [self.scorer, scorer])
-        return holdout_verdict(self._compared(every, old, rows, [scorer]), 0, look=look), TestedCandidate(
+        return holdout_verdict(self._compared(every, old, rows, [scorer]), 0, look=look or 1), TestedCandidate(
             self.scorer, scorer, every, rows, self.sources
         )
 
@@ -288,16 +306,14 @@ class Aligning:
         whole = json.dumps([record.name, record.signature, questions, labels, self.design])
         return hashlib.sha256(whole.encode()).hexdigest()[:12]
 
-    def _looks(self, alignment: str) -> int:
-        """Return the number of looks at the test labels, this one included; the same alignment is the same look."""
-        folder = self.run.audits_folder
-        if folder is None:
-            return 1
-        records = read_alignments(folder)
-        if same := [record.look for record in records if record.id == alignment]:
-            return same[0]
-        tested = self._in("test") if self.design == "holdout" else self._choosing
-        return 1 + earlier_looks(records, [recording_key(case.sample) for case in tested])
+    def _look(self, alignment: str) -> int | None:
+        """Return the number of looks at the test labels, this one included; ``None`` if nothing counts them."""
+        roles: Sequence[LabelRole] = ("test",) if self.design == "holdout" else ("validation", "test")
+        sides: tuple[list[str], list[str]] = [], []
+        for case in self.cases:
+            sides[case.role in roles].append(sketch(case.sample))
+        look = Look(alignment=alignment, made_at=now(), tested=tuple(sides[True]), others=tuple(sides[False]))
+        return max((count_look(look, folder) for folder in self.looks), default=None)
 
     @property
     def _question_name(self) -> str:
@@ -353,7 +369,7 @@ class Aligning:
                 "outcome": verdict.outcome,
                 "candidates": tuple(candidates),
                 "verdict": verdict,
-                "look": record.look,
+                "look": record.look if self.looks else None,
                 "prompt_path": None if path is None else str(path),
                 "diff": "".join(
                     unified_diff(
@@ -368,7 +384,9 @@ class Aligning:
             }
         )
 
-    def _record(self, alignment: str, verdict: AlignmentVerdict, candidates: int, look: int) -> AlignmentRecord:
+    def _record(
+        self, alignment: str, verdict: AlignmentVerdict, candidates: int, look: int | None, prompt: Prompt
+    ) -> AlignmentRecord:
         keys = {role: sorted({recording_key(case.sample) for case in self._in(role)}) for role in _ROLES}
         spent = self._in("train", "validation") if self.design == "holdout" else self.cases
         outcome: AlignmentOutcome = verdict.outcome
@@ -384,12 +402,13 @@ class Aligning:
             test=keys["test"],
             groups=sorted({group_key(group) for case in spent if (group := case.sample.group) is not None}),
             candidates=candidates,
-            look=look,
+            look=look or 1,
             alpha=verdict.alpha,
             outcome=outcome,
             p=verdict.p,
             fixed=verdict.fixed,
             regressed=verdict.regressed,
+            prompt_hash="" if outcome == "worse" else prompt_hash(prompt_file_text(prompt)),
             made_at=now(),
             version=version("judgekit"),
         )

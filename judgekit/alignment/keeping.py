@@ -1,5 +1,6 @@
 """Files that an alignment leaves: the prompt, a run of the test samples, and an audit record made from them alone."""
 
+import hashlib
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -78,6 +79,11 @@ class TestedCandidate(NamedTuple):
             for number, case in enumerate(self.cases)
             for opinion in case.labeled.opinions
         ]
+
+
+def prompt_hash(text: str) -> str:
+    """Return the SHA-256 of a prompt file."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def write_prompt(text: str, path: Path) -> None:

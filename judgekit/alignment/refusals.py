@@ -33,12 +33,13 @@ def words(text: str) -> Sequence[str]:
 
 def recorded_text(sample: Sample) -> str:
     """Return what was said, called and returned in a recording, and what it is compared with; no system messages."""
+    return "\n".join((spoken_text(sample), *_compared(sample)))
+
+
+def spoken_text(sample: Sample) -> str:
+    """Return what was said, called and returned in a recording; no system messages."""
     return "\n".join(
-        (
-            *_spoken_texts(sample.trace),
-            *(() if sample.baseline is None else _spoken_texts(sample.baseline)),
-            *_compared(sample),
-        )
+        (*_spoken_texts(sample.trace), *(() if sample.baseline is None else _spoken_texts(sample.baseline)))
     )
 
 

@@ -43,7 +43,8 @@ class Alignment(FrozenModel):
         unused_labels: The number of labels that could not be used, by reason.
         candidates: The candidates.
         verdict: What the test found; ``None`` if there was none.
-        look: How many times labels of this test set have been looked at, this time included.
+        look: How many times labels of this test set have been looked at, this time included; ``None`` if nothing counts looks
+            (for a run in memory, unless it is given a folder), or if nothing was tested.
         prompt_path: The file of the new prompt; ``None`` if there is none.
         diff: The lines that are new or gone in it.
         run: The number of the run in which old and new question judged the test samples; ``None`` if there is none.
@@ -63,7 +64,7 @@ class Alignment(FrozenModel):
     unused_labels: dict[str, int] = Field(default_factory=dict)
     candidates: Many[AlignmentCandidate] = ()
     verdict: AlignmentVerdict | None = None
-    look: int = 1
+    look: int | None = None
     prompt_path: str | None = None
     diff: str = ""
     run: int | None = None
@@ -98,9 +99,11 @@ class Alignment(FrozenModel):
             yield "there is no audit record, since these labels chose the question; the gain looks larger than it is"
         if self.by_hand:
             yield "the labeled samples were picked by hand (selection is convenience), so the finding holds only for samples like them"
-        if self.look > 1:
+        if self.look is None:
+            yield "looks at these test labels are not counted, since the run is in memory: looks=FOLDER counts them"
+        elif self.look > 1:
             yield f"this is look {self.look} at these test labels, so the level is lower than at the first"
-        if self.look >= MOST_LOOKS:
+        if self.look is not None and self.look >= MOST_LOOKS:
             yield f"after {MOST_LOOKS} looks, test by new labels: judgekit label draws more"
 
     def _kept(self) -> str:

@@ -1,7 +1,7 @@
 """Records of alignments: which labels were read or chose a judge's question, and which of them may still prove it."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -25,7 +25,6 @@ AlignmentOutcome: TypeAlias = Literal["shown", "not shown", "worse", "refused"]
 
 _READ, _CHOOSE = 0.20, 0.3125
 """The share of recordings that are read, and the share of the others that choose."""
-_HALF = 0.5
 _FILE = re.compile(r"alignment-[0-9a-f]{12}\.json")
 
 
@@ -63,6 +62,7 @@ class AlignmentRecord(FrozenModel):
         p: The one-sided p of the test; ``None`` without one.
         fixed: The number of test samples on which only the new question is right, or nearer to people.
         regressed: The number on which only the old one is.
+        prompt_hash: The SHA-256 of the prompt file that was written; empty if none was.
         made_at: When it was made.
         version: The version of judgekit that made it.
     """
@@ -85,6 +85,7 @@ class AlignmentRecord(FrozenModel):
     p: float | None = None
     fixed: int = 0
     regressed: int = 0
+    prompt_hash: str = ""
     made_at: datetime
     version: str
 
@@ -93,11 +94,6 @@ class AlignmentRecord(FrozenModel):
         """The recordings and groups whose labels were read or chose, and so prove nothing about this judge."""
         chose = (*self.validation, *self.test) if self.design == "max-t" else self.validation
         return frozenset((*self.train, *chose, *self.groups))
-
-    @property
-    def tested_keys(self) -> Sequence[str]:
-        """The recordings whose labels were tested by."""
-        return (*self.validation, *self.test) if self.design == "max-t" else self.test
 
     def was_fitted_to(self, sample: Sample) -> bool:
         """Return whether labels of this recording, or of its group, were read or chose."""
@@ -145,14 +141,6 @@ def ancestry(alignment: str, folder: Path) -> Sequence[AlignmentRecord]:
         records.append(_read(_path(folder, wanted)))
         wanted = records[-1].parent
     return records
-
-
-def earlier_looks(records: Iterable[AlignmentRecord], test: Collection[str]) -> int:
-    """Return how many alignments, of whatever question, tested by at least half of these recordings."""
-    return sum(
-        record.p is not None and len({*test}.intersection(record.tested_keys)) >= _HALF * len(test)
-        for record in records
-    )
 
 
 def _path(folder: Path, alignment: str) -> Path:

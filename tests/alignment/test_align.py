@@ -2,88 +2,20 @@
 
 import asyncio
 import random
-import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from judgekit import HumanLabel, Judge, PromptScorer, Run, Sample, ScriptedJudge, aalign, align, audit, load_prompt, run
+from judgekit import HumanLabel, PromptScorer, Run, Sample, ScriptedJudge, aalign, align, audit, load_prompt, run
 from judgekit.analysis.sampling import draw_samples
 from judgekit.errors import BudgetError, ConfigError, StoreError
 from judgekit.judges.request import Request
 from judgekit.runs.alignments import assigned_role, read_alignments
 from judgekit.runs.audit_records import AuditRecord
 from judgekit.traces.message import AIMessage, HumanMessage
-
-WORDS = [
-    *("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "haven", "inlet", "jetty", "knoll", "lagoon"),
-    *("marsh", "north", "ocean", "prairie"),
-]
-GOOD_RULE = "Call it lacking if the agent shouts."
-WRITTEN = {"reason": "people dislike shouting", "guidelines": [{"rule": GOOD_RULE, "cases": [1, 2]}]}
-Writes = Mapping[str, object] | Callable[[Request], Mapping[str, object]]
-
-
-def recordings(count: int = 60) -> list[Sample]:
-    """Conversations in which the agent shouts in two of five."""
-    dice = random.Random(1)  # noqa: S311 - conversations, and no secrets
-    found: list[Sample] = []
-    for number in range(count):
-        asked, said = (" ".join(dice.choice(WORDS) for _ in range(6)) for _ in range(2))
-        text = f"{said} LOUDLY!" if dice.random() < 0.4 else f"{said}."
-        found.append(Sample.of([HumanMessage(f"{asked}?"), AIMessage(text)], id=f"s{number}"))
-    return found
-
-
-def shouts(sample: Sample) -> bool:
-    """Whether the agent shouts, which people call lacking."""
-    return "!" in sample.trace.messages[-1].text
-
-
-def labels(samples: Sequence[Sample]) -> list[HumanLabel]:
-    """What people say."""
-    return [
-        HumanLabel(sample=one.id, scorer="tone", value="lacking" if shouts(one) else "fitting", reason="as I see it")
-        for one in samples
-    ]
-
-
-def judge(writes: Writes = WRITTEN, **settings: object) -> ScriptedJudge:
-    """A judge that hears shouting only if its question names it, and that writes candidates as told."""
-
-    def says(request: Request) -> Mapping[str, object]:
-        if request.prompt.startswith("align_"):
-            return writes(request) if callable(writes) else writes
-        shown = request.messages[1].content
-        is_lacking = "!" in shown and "shouts" in shown
-        return {"reason": "heard", "evidence": [], "verdict": "lacking" if is_lacking else "fitting"}
-
-    return ScriptedJudge(lambda request: dict(says(request)), **settings)
-
-
-def tone(asked: Judge) -> PromptScorer:
-    """The scorer that is aligned."""
-    return PromptScorer(load_prompt("tone"), asked)
-
-
-@pytest.fixture(scope="module")
-def scored_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with a run of the old question."""
-    path = tmp_path_factory.mktemp("scored") / "runs.sqlite"
-    run(recordings(), [tone(judge())], store=path)
-    return path
-
-
-@pytest.fixture
-def scored(scored_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """A stored run of the old question, with the working directory beside it."""
-    monkeypatch.chdir(tmp_path)
-    store = tmp_path / ".judgekit" / "runs.sqlite"
-    store.parent.mkdir()
-    shutil.copy(scored_once, store)
-    return Run.stored(1, store)
+from tests.alignment.conftest import GOOD_RULE, WRITTEN, judge, labels, recordings, shouts, tone
 
 
 def answer(request: Request, *, lacking: bool) -> Mapping[str, object]:
@@ -331,9 +263,19 @@ def test_an_edited_prompt_is_not_overwritten(scored: Run) -> None:
     align(tone(judge()), scored, labels(recordings()))
     path = Path("tone_aligned.md")
     path.write_text(path.read_text().replace(GOOD_RULE, "Mine."))
+    asked = judge()
     with pytest.raises(ConfigError, match="has changed since it was written"):
-        align(tone(judge()), scored, labels(recordings()))
+        align(tone(asked), scored, labels(recordings()))
+    assert not asked.requests
     assert "Mine." in path.read_text()
+
+
+def test_an_alignment_whose_replies_are_not_cached_is_not_paid_for_twice(scored: Run) -> None:
+    align(tone(judge()), scored, labels(recordings()))
+    asked = judge()
+    with pytest.raises(ConfigError, match="the replies that led to it are not cached"):
+        align(tone(asked), scored, labels(recordings()))
+    assert not asked.requests
 
 
 def test_an_uncached_judge_that_answers_otherwise_is_another_look(scored: Run) -> None:
@@ -359,10 +301,3 @@ def test_labels_of_convenience_are_pointed_out(scored: Run) -> None:
     picked = [one.model_copy(update={"selection": "convenience"}) for one in labels(recordings())]
     assert "picked by hand" in str(align(tone(judge()), scored, picked))
     assert "picked by hand" not in str(align(tone(judge()), scored, labels(recordings()), output="other.md"))
-
-
-def test_another_name_is_another_look_at_the_same_test_labels(scored: Run) -> None:
-    align(tone(judge()), scored, labels(recordings()))
-    renamed = run(recordings(), [replace(tone(judge()), name="mood")], store=scored.store.path)
-    given = [one.model_copy(update={"scorer": "mood"}) for one in labels(recordings())]
-    assert align(replace(tone(judge()), name="mood"), renamed, given).look == 2

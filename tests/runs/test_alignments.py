@@ -11,7 +11,6 @@ from judgekit.runs.alignments import (
     AlignmentRecord,
     ancestry,
     assigned_role,
-    earlier_looks,
     read_alignments,
     write_alignment,
 )
@@ -65,18 +64,6 @@ def test_an_alignment_is_followed_to_the_first_question(tmp_path: Path) -> None:
     assert [one.id[-1] for one in ancestry(f"{2:012x}", tmp_path)] == ["2", "1"]
     write_alignment(record(1, parent=f"{2:012x}"), tmp_path)  # a circle that somebody wrote
     assert len(ancestry(f"{2:012x}", tmp_path)) == 2
-
-
-def test_looks_count_test_sets_of_which_half_is_the_same() -> None:
-    known = [
-        record(1, test=["a", "b", "c"]),
-        record(2, test=["a", "x"]),
-        record(3, test=["a", "b"], scorer="goal"),
-        record(4, test=["a", "b"], p=None),
-        record(5, validation=["a"], test=["b"], design="max-t"),
-    ]
-    assert earlier_looks(known, ["a", "b", "c", "d"]) == 3
-    assert earlier_looks(known, ["e", "f"]) == 0
 
 
 @pytest.mark.parametrize(
