@@ -14,7 +14,6 @@ import statistics
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -29,7 +28,8 @@ if TYPE_CHECKING:
 
 ROUNDS = 7
 REQUESTS = 512
-AT_ONCE = (1, 32, 256)
+AT_ONCE = (1, 32, 128, 256)
+REPLY_SECONDS = (0.05, 0.8, 2, 5)
 CACHED = 10_000
 
 
@@ -171,20 +171,39 @@ def main() -> None:
         took = time.perf_counter() - began
         assert again.summary["agent_goal_accuracy_without_reference"].cached == CACHED
         print(f"{CACHED:,} judged samples, all cached: {took:.1f} s\n")
-    print("| 256 at once, replies after a second | requests/s | in flight, median | at most |\n|---|---|---|---|")
-    for name in ("raw AsyncOpenAI", "judgekit"):
-        with running("slow", 1) as url, tempfile.TemporaryDirectory() as folder:
-            numbers, cache = range(2_048), Path(folder) / "cache.sqlite"
+    throughput_ratios()
+
+
+def throughput_ratios() -> None:
+    """Print the throughput of a raw client and of judgekit where replies take a while."""
+    slow_throughputs(0, 32)  # imports and warms up
+    print("| replies after | at once | raw AsyncOpenAI, requests/s | judgekit | ratio |\n|---|---|---|---|---|")
+    for seconds in REPLY_SECONDS:
+        for at_once in AT_ONCE[1:]:
+            throughputs = slow_throughputs(seconds, at_once)
+            ratio = throughputs[1] / throughputs[0]
+            print(
+                f"| {seconds} s | {at_once} | {throughputs[0]:.0f} | {throughputs[1]:.0f} | {ratio:.2f} |", flush=True
+            )
+
+
+def slow_throughputs(seconds: float, at_once: int) -> list[float]:
+    """Requests per second of a raw client and of judgekit, in rounds of replies that take 10 seconds and more."""
+    numbers = range(at_once * max(2, min(round(10 / (seconds or 1)), round(10_000 / at_once))))
+    throughputs = list[float]()
+    for client in ("raw", "judgekit"):
+        with running("slow", seconds) as url, tempfile.TemporaryDirectory() as folder:
             began = time.perf_counter()
-            asyncio.run(raw(url, numbers, 256) if name != "judgekit" else judged(url, cache, numbers, 256))
-            rate = len(numbers) / (time.perf_counter() - began)
-            with urllib.request.urlopen(url) as counted:  # noqa: S310 - our own server
-                median, most = json.load(counted)
-        print(f"| {name} | {rate:.0f} | {median} | {most} |", flush=True)
+            if client == "raw":
+                asyncio.run(raw(url, numbers, at_once))
+            else:
+                asyncio.run(judged(url, Path(folder) / "cache.sqlite", numbers, at_once))
+            throughputs.append(len(numbers) / (time.perf_counter() - began))
+    return throughputs
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["httpx"]:
+    if "httpx" in sys.argv:
         sys.modules["aiohttp"] = None  # type: ignore[assignment]  # which hides it from openai
         assert not has_aiohttp()
     main()

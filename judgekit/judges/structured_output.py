@@ -27,8 +27,10 @@ _NEXT_MODE: dict[OutputMode, OutputMode] = dict(pairwise(get_args(OutputMode)))
 _MOST_REJECTIONS = 3
 _IDENTIFIER = re.compile(r"(?=\S*\d)[\w:.+-]{12,}")
 """Numbers of requests and times, by which rejections alike may differ."""
-_FIRST_REQUEST_SECONDS = 1.0
+_FIRST_REQUEST_SECONDS = 0.2
 """Seconds that other requests wait for the first one. Providers reject an unsupported form of reply at once."""
+_WAVE_SECONDS = 0.05
+"""Seconds between the waves in which the others then leave, each four times as large as the one before."""
 
 
 @dataclass
@@ -44,8 +46,8 @@ class SchemaSupport:
 class StructuredOutput:
     """A layer that requests JSON by schema, else any JSON, else by instructions alone.
 
-    Until the model replies, requests are sent one by one, each up to a second after the one before, so that not all of
-    them try an unsupported step, a rejected key or a rejected parameter. After three rejections alike, the judge stops.
+    Until the model replies, the first request goes ahead, and the others follow in growing waves, so that not all of them
+    try an unsupported step, a rejected key or a rejected parameter. After three rejections alike, the judge stops.
 
     Args:
         inner: Sends each request once.
@@ -57,6 +59,7 @@ class StructuredOutput:
     schema_support: SchemaSupport
     provider: Client | None = None
     _trial: asyncio.Future[Exception | None] | None = field(default=None, init=False, repr=False)
+    _followers: int = field(default=0, init=False)
     _is_open: bool = field(default=False, init=False)
     _rejections: Counter[str] = field(default_factory=Counter[str], init=False, repr=False)
 
@@ -68,27 +71,31 @@ class StructuredOutput:
             raise copy(stopped)
         while not (self._is_open or self.schema_support.is_confirmed):
             if (trial := self._trial) is None:
-                return await self._try(request)
-            await asyncio.wait((trial,), timeout=_FIRST_REQUEST_SECONDS)
+                trial, self._followers = asyncio.get_running_loop().create_future(), 0
+                self._trial = trial
+                return await self._try(request, trial)
+            self._followers += 1
+            wave = (self._followers.bit_length() - 1) // 2
+            await asyncio.wait((trial,), timeout=_FIRST_REQUEST_SECONDS + wave * _WAVE_SECONDS)
             if not trial.done():
-                break
+                return await self._try(request, trial)
             if (failure := trial.result()) is not None:
                 raise copy(failure)
         return await self._complete_with_fallback(request)
 
-    async def _try(self, request: Request) -> Reply:
-        trial = self._trial = asyncio.get_running_loop().create_future()
+    async def _try(self, request: Request, trial: asyncio.Future[Exception | None]) -> Reply:
         failure = None
         try:
             return await self._complete_with_fallback(request)
-        except STOPS as error:
+        except (*STOPS, UnreachableError) as error:
             failure = error
-            if isinstance(error, JudgeError):
+            if isinstance(error, JudgeError) and not isinstance(error, UnreachableError):
                 known_outages()[self] = error
             raise
         finally:
-            self._trial = None
-            trial.set_result(failure)
+            if not trial.done():
+                self._trial = None
+                trial.set_result(failure)
 
     async def _complete_with_fallback(self, request: Request) -> Reply:
         support = self.schema_support
