@@ -20,7 +20,8 @@ JudgekitError
     │   └── JudgeDownError    the server was unreachable several times in a row: this run sends it no more requests
     ├── OverloadError         the provider cannot answer now; a retry may help
     │   ├── LostError         the reply did not arrive complete, and may have been charged
-    │   └── RateLimitError    too many requests; says how long to wait if the provider does
+    │   ├── RateLimitError    too many requests; says how long to wait if the provider does
+    │   └── FlexUnavailableError  the flex tier has no capacity now
     ├── RefusalError          the judge declined to answer
     ├── FilterError           the provider withheld the answer
     ├── TruncatedError        the answer was cut off at the token limit
@@ -213,6 +214,11 @@ class RateLimitError(OverloadError):
 
 
 @final
+class FlexUnavailableError(OverloadError):
+    """The flex tier has no capacity now. The request is sent again at the full price."""
+
+
+@final
 class RefusalError(JudgeError):
     """The judge declined to answer."""
 
@@ -265,6 +271,7 @@ STOPS = (*STOPS_JUDGE, *STOPS_RUN)
 UNCHARGED = (
     AuthenticationError,
     ContextError,
+    FlexUnavailableError,
     FormatError,
     ModelError,
     OverloadError,

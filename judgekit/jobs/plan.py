@@ -10,6 +10,7 @@ from pathlib import Path
 from judgekit.jobs.building import BuiltScorers
 from judgekit.jobs.suggestion import SampleDraw, SuggestedSample
 from judgekit.judges.judge import Judge, close_plan, find_judges
+from judgekit.judges.providers.price import Price
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.rows import Row, RunRecord, ScorerRecord
@@ -44,6 +45,7 @@ class RunPlan:
         durations: For each account with limits per minute, by its judges, the time that the requests take at least.
         stored_bytes: The estimated size of the run in its file.
         suggestion: A sample that is enough for most purposes, if judging all of them costs over $1,000.
+        flex_savings_usd: What the flex tier saves if it has capacity for all requests that ask for it.
     """
 
     summary: Summary
@@ -53,6 +55,7 @@ class RunPlan:
     durations: Mapping[str, timedelta]
     stored_bytes: int
     suggestion: SuggestedSample | None
+    flex_savings_usd: float = 0.0
 
     @property
     def requests(self) -> int:
@@ -76,6 +79,11 @@ class RunPlan:
         costs = [line.cost_usd for line in self.summary]
         return None if None in costs else sum(filter(None, costs))
 
+    @property
+    def flex_cost_usd(self) -> float | None:
+        """The cost if the flex tier has capacity for all requests that ask for it; ``None`` if none do, or if it is unknown."""
+        return None if self.cost_usd is None or not self.flex_savings_usd else self.cost_usd - self.flex_savings_usd
+
     def __str__(self) -> str:
         tokens = "an unknown number of" if self.tokens is None else f"about {self.tokens:,}"
         cost = "unknown cost" if self.cost_usd is None else f"about ${self.cost_usd:.4f}"
@@ -85,6 +93,8 @@ class RunPlan:
         """Yield notes on the time and the space that the run takes, and on a cheaper one."""
         for judges, duration in self.durations.items():
             yield f"{judges}: takes at least {duration} at the limits per minute"
+        if self.flex_cost_usd is not None:
+            yield f"about ${self.flex_cost_usd:.4f} if the flex tier has capacity for all requests"
         if self.stored_bytes >= _MB:
             yield f"about {self.stored_bytes / _MB:,.0f} MB in the file of runs"
         if self.suggestion is not None:
@@ -97,6 +107,8 @@ class _Usage:
 
     requests: Counter[str] = field(default_factory=Counter[str])
     tokens: Counter[str] = field(default_factory=Counter[str])
+    prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
+    flex_savings_usd: float = 0.0
 
     def add(self, row: Row) -> None:
         """Add the requests of a score."""
@@ -104,6 +116,9 @@ class _Usage:
             if call.is_request:
                 self.requests[call.judge] += 1
                 self.tokens[call.judge] += call.tokens_paid or 0
+                price = self.prices.get(call.judge) if call.tier == "flex" else None
+                if price is not None and (flex := price.of(call.usage, "flex")) is not None:
+                    self.flex_savings_usd += (call.cost_usd or flex) - flex
 
     def durations(self, judges: Iterable[Judge]) -> dict[str, timedelta]:
         """Return the least time for the requests of each account that has limits per minute, by its judges."""
@@ -127,7 +142,9 @@ class _Usage:
 
 async def make_plan(built: BuiltScorers, samples: Iterable[Sample] | None = None) -> RunPlan:
     """Return the plan of a run, of the file that its options name or of given samples."""
-    summary, problems, usage = Summary(), ReadingProblems(), _Usage()
+    judged = [scorer for scorer in built.scorers if scorer_prompts(scorer)]
+    prices = {judge.model: price for judge in find_judges(judged) if (price := judge.known_price) is not None}
+    summary, problems, usage = Summary(), ReadingProblems(), _Usage(prices=prices)
     keeps_text = built.config is None or built.config.store_text
     read = (sample for _, sample in built.options.samples(problems, keeps_text=keeps_text))
     first: list[Task] = []
@@ -155,7 +172,6 @@ async def make_plan(built: BuiltScorers, samples: Iterable[Sample] | None = None
             await score_tasks(tasks(), built.scorers, add, concurrency=1)
         finally:
             await close_plan()
-    judged = [scorer for scorer in built.scorers if scorer_prompts(scorer)]
     measured = _stored_bytes(built, first, rows, keeps_text=keeps_text) / len(first) if first else 0
     planned = RunPlan(
         summary,
@@ -165,6 +181,7 @@ async def make_plan(built: BuiltScorers, samples: Iterable[Sample] | None = None
         usage.durations(find_judges(judged)),
         round(measured * number + (measured + _REPLY_BYTES) * keeps_text * usage.requests.total()),
         None,
+        usage.flex_savings_usd,
     )
     if planned.cost_usd is None or planned.cost_usd <= _EXPENSIVE:
         return planned

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from time import perf_counter
+from typing import Literal
 
 from judgekit.errors import FilterError, JudgeError, RefusalError, TruncatedError, count_text
 from judgekit.judges.request import Layer, Reply, Request, possible_usage
@@ -42,11 +43,18 @@ class CallRecorder:
                     usage=reply.usage if reply else None,
                     cost_usd=reply.cost_usd if reply else None,
                     price_list=reply.price_list if reply else None,
+                    tier=_billed_tier(request, reply),
                     seconds=perf_counter() - started,
                     error=problem,
                     exchange=request.exchange(reply.text if reply else None),
                 )
             )
+
+
+def _billed_tier(request: Request, reply: Reply | None) -> Literal["flex", "full"] | None:
+    if request.tier == "default" or reply is None:
+        return None
+    return "flex" if reply.service_tier == "flex" else "full"
 
 
 def _no_answer(reply: Reply, request: Request) -> JudgeError:

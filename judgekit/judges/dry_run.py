@@ -44,6 +44,7 @@ class DryRunClient:
                 usage=usage,
                 cost_usd=cost,
                 price_list=self.price.source if isinstance(self.price, ListPrice) else None,
+                tier="flex" if request.tier == "flex" else None,
                 error=type(error).__name__,
             )
         )

@@ -229,6 +229,7 @@ class Judge(JudgeSettings):
             hidden_media=filled.hidden_media,
             repeat=repeat,
             max_output_tokens=self.own_output_limit,
+            tier=self.tier,
             key_parts=self.key_parts,
         )
 

@@ -107,7 +107,7 @@ def provider_client(judge: JudgeSettings) -> Client:
     connection = Connection(
         base_url=judge.endpoint,
         api_key=provider.read_key(judge.base_url, judge.api_key_env),
-        timeout=judge.timeout,
+        timeout=judge.attempt_seconds,
         price=judge.known_price,
         extras=read_extras(judge.query, judge.headers, judge.endpoint),
         max_reply_bytes=judge.max_reply_bytes,

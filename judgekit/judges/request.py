@@ -58,6 +58,7 @@ class Request:
         max_output_tokens: The limit on the reply's tokens that judgekit sends if ``params`` set none and a budget needs
             one. Not part of the key, since truncated replies are never stored.
         output_limit_name: The server's name for that limit, if it refused the usual one. Not part of the key.
+        tier: ``flex`` asks for the cheaper tier; ``full`` would have, had it capacity. Not part of the key.
         key_parts: Other values that the reply depends on, by name; see `JudgeSettings.key_parts`.
         is_follow_up: Whether the request follows a paid but unusable reply. Not part of the key.
     """
@@ -79,6 +80,7 @@ class Request:
     repairs: "Request | None" = None
     max_output_tokens: int | None = None
     output_limit_name: str | None = None
+    tier: Literal["default", "flex", "full"] = "default"
     key_parts: JsonObject = field(default_factory=dict[str, JsonValue])
     is_follow_up: bool = False
 
@@ -152,11 +154,12 @@ class Request:
         limits = _limits(self.params)
         return f"params.{max(limits, key=lambda name: limits[name])}" if limits else None
 
-    def params_with_limit(self, name: str) -> JsonObject:
-        """Return the parameters with judgekit's own output limit, if any, under its usual ``name`` or the server's."""
+    def sent_params(self, name: str) -> JsonObject:
+        """Return the parameters with the tier and judgekit's own output limit, under its usual ``name`` or the server's."""
+        params: JsonObject = {**self.params, **({"service_tier": "flex"} if self.tier == "flex" else {})}
         if self.max_output_tokens is None:
-            return self.params
-        others = {other: value for other, value in self.params.items() if other not in OUTPUT_LIMITS}
+            return params
+        others = {other: value for other, value in params.items() if other not in OUTPUT_LIMITS}
         return {**others, self.output_limit_name or name: self.max_output_tokens}
 
     @cached_property
@@ -270,6 +273,7 @@ class Reply(FrozenModel):
         cost_usd: The cost in US dollars; ``None`` if it is unknown.
         price_list: The list that the price is from, such as ``litellm 1.106.2``; ``None`` if the price was set by the
             user, or the provider reported the cost.
+        service_tier: The tier that the request was billed in, such as ``flex``, if reported.
         logprobs: One for each token, if requested (``params = {logprobs = true}``).
     """
 
@@ -280,6 +284,7 @@ class Reply(FrozenModel):
     usage: Usage | None = None
     cost_usd: float | None = Field(default=None, allow_inf_nan=False)
     price_list: str | None = None
+    service_tier: ReportedName = None
     logprobs: Many[TokenLogprob] | None = None
 
 

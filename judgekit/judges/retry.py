@@ -3,10 +3,11 @@
 import asyncio
 import random
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from judgekit.errors import (
     BudgetError,
+    FlexUnavailableError,
     JudgeDownError,
     JudgeError,
     JudgeRejectedError,
@@ -45,7 +46,8 @@ class Retry:
 
     The waits are random, grow each time, and are never shorter than the provider asks for. Rate limit errors are
     retried up to ten times, since many requests may share the limit, unless ``attempts`` is 1. A truncated reply is
-    requested once more, with twice the output limit.
+    requested once more, with twice the output limit. Where the flex tier has no capacity, the request is sent at the full
+    price.
 
     When a request cannot connect, it alone tries to reconnect, while the others wait for the outcome. If the server
     answers no request in that time, not even on an open connection, it is down: the waiting requests and all later ones
@@ -90,6 +92,9 @@ class Retry:
                     await self._wait_until_up(request)
                     raise
             except OverloadError as error:
+                if isinstance(error, FlexUnavailableError) and request.tier == "flex":
+                    request, attempts = replace(request, tier="full"), 0
+                    continue
                 is_patient = isinstance(error, RateLimitError) and self.attempts > 1
                 limit = max(self.attempts, _RATE_LIMITED_ATTEMPTS) if is_patient else self.attempts
                 named = error.retry_after or 0.0

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import ConfigDict, Field, JsonValue, ValidationError, computed_field, field_validator
@@ -38,6 +38,9 @@ _ELSEWHERE = {
     "extra_body": "put its fields directly in params",
 }
 """Parameters of SDKs that go elsewhere in a judge's settings."""
+
+_FLEX_SECONDS = 900.0
+"""The time-out that OpenAI advises for its flex tier."""
 
 _FROM_ENVIRONMENT = '{env = "MY_KEY"}'
 _VARIABLE = re.compile("[A-Z_][A-Z0-9_]*")
@@ -73,8 +76,10 @@ class JudgeSettings(FrozenModel):
         max_output_tokens: The limit on a reply's tokens, including reasoning, that is sent if a budget in US dollars or
             tokens needs one and ``params`` set none: at least 1, by default 8192. A truncated reply is requested once
             more, with twice the limit.
+        tier: ``flex`` asks for the cheaper tier of OpenAI or Gemini, whose replies may take minutes. Requests for which it
+            has no capacity are sent at the full price. Budgets reserve the full price.
         timeout: Seconds for one attempt as a whole, including reading and decompressing the reply: above 0, by default
-            60.
+            60, and 900 in the flex tier.
         max_reply_bytes: The maximum size of a reply, decompressed: at least 1, by default 16,000,000.
         attempts: The number of attempts while a provider is overloaded or unreachable: at least 1, by default 4. Rate
             limit errors are retried up to ten times, unless this is 1. A provider that all attempts fail to reach is
@@ -113,6 +118,7 @@ class JudgeSettings(FrozenModel):
     price: Price | None = Field(default=None, exclude=True)
     budget: Budget = Field(default=Budget(), exclude=True)
     max_output_tokens: int = Field(default=8192, ge=1, exclude=True)
+    tier: Literal["default", "flex"] = Field(default="default", exclude=True)
     timeout: float = Field(default=60, gt=0, allow_inf_nan=False, exclude=True)
     max_reply_bytes: int = Field(default=MAX_REPLY_BYTES, ge=1, exclude=True)
     attempts: int = Field(default=4, ge=1, exclude=True)
@@ -207,6 +213,11 @@ class JudgeSettings(FrozenModel):
             raise ConfigError(
                 f"a budget in US dollars needs the price of {self.model}: price = {{input=..., output=...}}"
             )
+        if self.tier == "flex":
+            if "service_tier" in self.params:
+                raise ConfigError("params.service_tier and tier='flex' contradict each other: leave one out")
+            if self.price is not None and self.price.flex is None:
+                raise ConfigError("tier='flex' has a price of its own: price = {..., flex = {input=..., output=...}}")
         if self.images is not None and self.images.addresses and self.provider == "litellm":
             raise ConfigError("images.addresses: litellm would fetch the addresses in this process; leave it out")
         if self.uses_provider:
@@ -248,6 +259,12 @@ class JudgeSettings(FrozenModel):
             "/"
         )
         return is_own and self.client is None
+
+    @property
+    def attempt_seconds(self) -> float:
+        """The seconds for one attempt."""
+        is_patient = self.tier == "flex" and "timeout" not in self.model_fields_set
+        return _FLEX_SECONDS if is_patient else self.timeout
 
     @property
     def own_output_limit(self) -> int | None:

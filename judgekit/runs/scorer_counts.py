@@ -35,6 +35,7 @@ class ScorerCounts(ScoredValues):
             them.
         cost_usd: The cost of these requests; ``None`` if a price is unknown.
         price_lists: The lists behind the costs, such as ``litellm 1.106.2``.
+        tiers: The number of requests that asked for the flex tier, by the tier that was billed.
         missing: The number of samples without a score in a run that was stopped or interrupted.
         qualifier: The words before a total that is not exact: ``about `` or ``at least ``.
         audited: The audit status of the judge; empty for a scorer without one.
@@ -58,6 +59,7 @@ class ScorerCounts(ScoredValues):
     tokens: int | None = 0
     cost_usd: float | None = 0.0
     price_lists: set[str] = field(default_factory=set[str])
+    tiers: Counter[str] = field(default_factory=Counter[str])
     missing: int = 0
     qualifier: str = ""
     audited: str = ""
@@ -132,6 +134,7 @@ class ScorerCounts(ScoredValues):
         self.cached += other.cached
         self._add_paid(other.tokens, other.cost_usd)
         self.price_lists |= other.price_lists
+        self.tiers += other.tiers
         self.missing += other.missing
         self.qualifier = max(self.qualifier, other.qualifier, key=_QUALIFIERS.index)
         self.audited = "; ".join(dict.fromkeys(filter(None, (self.audited, other.audited))))
@@ -161,6 +164,8 @@ class ScorerCounts(ScoredValues):
             self.cached += 1
             return
         self.requests += call.is_request
+        if call.tier is not None:
+            self.tiers[call.tier] += 1
         if call.price_list is not None:
             self.price_lists.add(call.price_list)
         self._add_paid(call.tokens_paid, call.usd_paid)

@@ -66,6 +66,8 @@ class ScorerSummary(ScorerCounts):
             yield "the cost of repeated scores is damaged, so tokens and cost are unknown"
         if self.unscored_requests:
             yield f"{count_text(self.unscored_requests, 'request')} led to no stored score: stopped or repeated"
+        if full := self.tiers["full"]:
+            yield f"{full:,} of {count_text(self.tiers.total(), 'request')} for the flex tier had to pay the full price"
         if self.answers:
             yield from self.answers.notes()
             judges = model_families(name for judge, model, _ in self.answers for name in (judge, model or ""))

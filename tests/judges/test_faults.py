@@ -105,6 +105,13 @@ FORM = "Invalid parameter: 'response_format' of type 'json_schema' is not suppor
 LIMITED = {"params": {"max_tokens": 64}}
 HTTP = [
     passes("429", refuses(429), "RateLimitError"),
+    passes(
+        "429 of a flex tier without capacity",
+        (429, {}, {"error": {"code": "resource_unavailable"}}),
+        "FlexUnavailableError",
+        tier="flex",
+        attempts=1,
+    ),
     passes("429 with seconds", refuses(429, **{"retry-after": "0.02"}), "RateLimitError"),
     passes("429 with milliseconds", refuses(429, **{"retry-after-ms": "20"}), "RateLimitError"),
     passes("429 with a date", refuses(429, **DATE, **{"retry-after": DATE["date"]}), "RateLimitError"),

@@ -180,10 +180,10 @@ def test_a_reply_gets_twice_the_room_where_a_limit_is_set(question, params, limi
 
 def test_judgekit_s_own_limit_is_sent_by_the_server_s_name_doubled_and_no_part_of_the_key(question):
     request = question(params={"top_p": 1, "max_tokens": None}, max_output_tokens=100)
-    assert request.params_with_limit("max_completion_tokens") == {"top_p": 1, "max_completion_tokens": 100}
+    assert request.sent_params("max_completion_tokens") == {"top_p": 1, "max_completion_tokens": 100}
     assert (request.output_limit, request.with_doubled_limit().output_limit) == (100, 200)
     assert request.key == request.with_doubled_limit().key == question(params={"top_p": 1, "max_tokens": None}).key
-    assert question(params={"top_p": 1}).params_with_limit("max_tokens") == {"top_p": 1}
+    assert question(params={"top_p": 1}).sent_params("max_tokens") == {"top_p": 1}
 
 
 @pytest.mark.parametrize("text", ["x" * 100, "多" * 100, "👩🏾‍🚀" * 20, "\ud800", ""])
@@ -206,7 +206,7 @@ def test_tokens_are_reckoned_at_four_bytes_each(question):
 
 def test_a_reply_keeps_what_the_provider_did_not_say_apart_from_zero():
     reply = Reply(text="x")
-    nothing = dict.fromkeys(("model", "system_fingerprint", "usage", "cost_usd", "price_list", "logprobs"))
+    nothing = dict.fromkeys(("model", "system_fingerprint", "usage", "cost_usd", "price_list", "service_tier", "logprobs"))
     assert json.loads(reply.model_dump_json()) == {"text": "x", "finish_reason": "stop", **nothing}
     with pytest.raises(ValidationError, match="frozen"):
         reply.text = "y"

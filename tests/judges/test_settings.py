@@ -276,7 +276,8 @@ def test_the_order_in_which_patterns_are_named_is_no_difference():
 
 CHANGES_NOTHING = {
     "api_key_env": "SECOND_KEY",
-    "price": Price(2, 8),
+    "price": Price(2, 8, flex=Price(1, 4)),
+    "tier": "flex",
     "budget": Budget(requests=4),
     "max_output_tokens": 100,
     "timeout": 3,

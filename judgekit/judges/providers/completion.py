@@ -120,6 +120,7 @@ class _Completion(BaseModel):
     choices: list[_Choice]
     model: _IfRead[str] = None
     system_fingerprint: _IfRead[str] = None
+    service_tier: _IfRead[str] = None
     usage: _IfRead[_Usage] = None
 
 
@@ -149,7 +150,7 @@ def parse_completion(body: bytes, masked: SecretMask, where: str, price: Price |
         content = "".join(part.text or "" for part in content if part.type == "text")
     counted = None if completion.usage is None else _usage(completion.usage)
     usage = possible_usage(counted, content or "")
-    cost = None if price is None else price.of(usage)
+    cost = None if price is None else price.of(usage, completion.service_tier)
     price_list = price.source if isinstance(price, ListPrice) and cost is not None else None
     reported = None if completion.usage is None else completion.usage.cost
     if usage != counted:  # then a cost of 0 is no cost either
@@ -163,6 +164,7 @@ def parse_completion(body: bytes, masked: SecretMask, where: str, price: Price |
         usage=usage,
         cost_usd=cost,
         price_list=price_list,
+        service_tier=completion.service_tier,
     )
     if choice.finish_reason == "error":
         raise errors.LostError(f"{where}: the provider aborted the reply: {shorten_server_text(reply.text)}")
@@ -235,6 +237,8 @@ def http_status_error(
             return errors.ContextError(problem)
         if wait is not None and wait > MAX_RETRY_AFTER_SECONDS:
             return errors.QuotaError(f"{problem} It asks to wait for {wait:.0f} s.")
+        if "resource_unavailable" in codes:
+            return errors.FlexUnavailableError(problem, status=status)
         return errors.RateLimitError(problem, status=status, retry_after=wait)
     if _UNHELD.search(message) and status <= 501:
         return errors.FormatError(problem)

@@ -146,7 +146,7 @@ class LitellmClient:
         try:
             completion = await self._litellm.acompletion(
                 **{
-                    **request.params_with_limit("max_tokens"),  # litellm knows each provider's name for it
+                    **request.sent_params("max_tokens"),  # litellm knows each provider's name for it
                     **form,
                     "model": request.model,
                     "messages": chat_messages(request),

@@ -82,7 +82,7 @@ class OpenAIClient:
             JudgeError: There is no usable reply.
         """
         where, handled = f"{request.judge} at {request.base_url}", sys.exception()
-        params = request.params_with_limit("max_completion_tokens" if self._host.endswith(_OPENAI) else "max_tokens")
+        params = request.sent_params("max_completion_tokens" if self._host.endswith(_OPENAI) else "max_tokens")
         content = {"model": request.model, "messages": chat_messages(request), **params, **response_format(request)}
         empty = self._empty
         try:

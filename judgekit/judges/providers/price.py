@@ -12,14 +12,21 @@ class Price(FrozenModel):
         input: The price of input tokens.
         output: The price of output tokens, including reasoning.
         cached: The price of input tokens that the provider had cached; that of other input if not given.
+        flex: The price of the flex tier; ``None`` if it is unknown.
     """
 
     input: float = Field(kw_only=False, ge=0, allow_inf_nan=False)
     output: float = Field(kw_only=False, ge=0, allow_inf_nan=False)
     cached: float | None = Field(default=None, kw_only=False, ge=0, allow_inf_nan=False)
 
-    def of(self, usage: Usage | None) -> float | None:
-        """Return the cost of a request, or ``None`` if its tokens are unknown."""
+    flex: "Price | None" = None
+
+    def of(self, usage: Usage | None, tier: str | None = None) -> float | None:
+        """Return the cost of a request that was billed in a tier, or ``None`` if its tokens or their price are unknown."""
+        if tier == "flex":
+            return None if self.flex is None else self.flex.of(usage)
+        if tier == "priority":
+            return None
         if usage is None or usage.input_tokens is None or usage.output_tokens is None:
             return None
         cached = min(usage.cached_tokens or 0, usage.input_tokens)

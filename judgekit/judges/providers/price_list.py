@@ -17,9 +17,9 @@ from judgekit.traces.message import JsonObject, Many, Usage
 _FILE = "model_prices_and_context_window_backup.json"
 _INPUT, _OUTPUT, _CACHED = "input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost"
 _REASONING, _WRITTEN = "output_cost_per_reasoning_token", "cache_creation_input_token_cost"
-_TIER = re.compile(rf"({_INPUT}|{_OUTPUT}|{_REASONING}|{_CACHED}|{_WRITTEN})(?:_above_([0-9]+)(k?)_tokens)?")
+_TIER = re.compile(rf"({_INPUT}|{_OUTPUT}|{_REASONING}|{_CACHED}|{_WRITTEN})(?:_above_([0-9]+)(k?)_tokens)?(_flex)?")
 _OF_OTHER_REQUESTS = re.compile(
-    "_(batches|flex|balanced|priority|ultrafast|decisions)$|_above_1hr|audio|image|video|search|grounding|file_|vector_"
+    "_(batches|balanced|priority|ultrafast|decisions)$|_above_[0-9]+hr|audio|image|video|search|grounding|file_|vector_"
     "|code_interpreter|computer_use|off_peak|explicit_cache|_cache_hit$"
 )
 """Prices of what judges do not use: other service tiers, media, tools. Off-peak prices are lower than those used."""
@@ -47,13 +47,13 @@ class ListPrice(Price):
     source: str
     tiers: Many[tuple[int, Price]] = ()
 
-    def of(self, usage: Usage | None) -> float | None:
-        """Return the cost of a request, or ``None`` if its tokens are unknown."""
+    def of(self, usage: Usage | None, tier: str | None = None) -> float | None:
+        """Return the cost of a request that was billed in a tier, or ``None`` if its tokens or their price are unknown."""
         if usage is not None and usage.input_tokens is not None:
             for tokens, price in reversed(self.tiers):
                 if usage.input_tokens >= tokens:
-                    return price.of(usage)
-        return super().of(usage)
+                    return price.of(usage, tier)
+        return super().of(usage, tier)
 
 
 def find_list_price(model: str, params: Collection[str]) -> ListPrice | None:
@@ -120,6 +120,7 @@ def _entry(path: Path, provider: str, name: str) -> JsonObject | None:
 def _read(entry: JsonObject, provider: str) -> ListPrice | None:
     """Return the price in an entry of the list; ``None`` if the entry has a price of an unknown kind."""
     tiers: dict[int, dict[str, float]] = {0: {}}
+    flex_tiers: dict[int, dict[str, float]] = {}
     for name, cost in entry.items():
         if not cost or not ("cost" in name or "pric" in name) or _OF_OTHER_REQUESTS.search(name):
             continue
@@ -127,21 +128,29 @@ def _read(entry: JsonObject, provider: str) -> ListPrice | None:
         if above is None or not isinstance(cost, int | float) or cost < 0:
             return None
         tokens = int(above[2] or 0) * (1000 if above[3] else 1)
-        tiers.setdefault(tokens, {})[above[1]] = round(cost * 1_000_000, 9)
-    base = tiers.pop(0)
-    if entry.get("mode") != "chat" or not {_INPUT, _OUTPUT} <= base.keys():  # 0 may mean unknown
+        (flex_tiers if above[4] else tiers).setdefault(tokens, {})[above[1]] = round(cost * 1_000_000, 9)
+    if entry.get("mode") != "chat" or not {_INPUT, _OUTPUT} <= tiers[0].keys():  # 0 may mean unknown
         return None
-    above_all = tuple((tokens, _price_of({**base, **tiers[tokens]}, provider)) for tokens in sorted(tiers))
-    return ListPrice(**_price_of(base, provider).model_dump(), source=_source(), tiers=above_all)
+    base, *above_all = (
+        (
+            tokens,
+            _price_of(
+                {**tiers[0], **tiers.get(tokens, {})}, {**flex_tiers.get(0, {}), **flex_tiers.get(tokens, {})}, provider
+            ),
+        )
+        for tokens in sorted({*tiers, *flex_tiers})
+    )
+    return ListPrice(**dict(base[1]), source=_source(), tiers=above_all)
 
 
-def _price_of(costs: Mapping[str, float], provider: str) -> Price:
+def _price_of(costs: Mapping[str, float], flex_costs: Mapping[str, float], provider: str) -> Price:
     # Some providers write to their cache by default, and charge for it. Anthropic only writes what a request marks.
     written = 0.0 if provider == "anthropic" else costs.get(_WRITTEN, 0.0)
     return Price(
         input=max(costs[_INPUT], written),
         output=max(costs[_OUTPUT], costs.get(_REASONING, 0.0)),
         cached=costs.get(_CACHED),
+        flex=_price_of(flex_costs, {}, provider) if {_INPUT, _OUTPUT} <= flex_costs.keys() else None,
     )
 
 

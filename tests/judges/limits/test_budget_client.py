@@ -175,7 +175,7 @@ def test_the_most_it_takes_is_its_bytes_and_its_output_limit_and_what_is_sent_ke
     requests, tokens, usd = max_amount(asked, Price(1, 1_000, cached=2))
     assert (requests, usd) == (1, pytest.approx((2 * (tokens - most) + 1_000 * most) / 1e6))
     assert said + most < tokens < said + most + 1_000
-    sent = asked.params_with_limit("max_tokens")
+    sent = asked.sent_params("max_tokens")
     assert max(sent.values()) == most
     assert estimated_tokens(asked) < 600
 

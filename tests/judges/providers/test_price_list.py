@@ -61,6 +61,14 @@ MODELS: dict[str, Any] = {
     "gpt-writes-free": {**CHAT, "cache_creation_input_token_cost": 0.0, "cache_read_input_token_cost": 0.0},
     "gpt-thinks": {**CHAT, "output_cost_per_reasoning_token": 9e-6},
     "gpt-off-peak": {**CHAT, "off_peak_pricing": {"input_cost_per_token": 5e-7, "hours_utc": "00:00-06:00"}},
+    "gpt-flex": {
+        **CHAT,
+        "input_cost_per_token_flex": 5e-7,
+        "output_cost_per_token_flex": 3e-6,
+        "cache_creation_input_token_cost_above_12hr_flex": 9.0,
+        "input_cost_per_token_above_272k_tokens": 2e-6,
+        "input_cost_per_token_above_272k_tokens_flex": 1e-6,
+    },
     "claude-1": {**CHAT, "litellm_provider": "anthropic", "cache_creation_input_token_cost": 1.25e-6},
     "gemini/gemini-1": {**CHAT, "litellm_provider": "gemini"},
     "fireworks_ai/accounts/f/models/m": {**CHAT, "litellm_provider": "fireworks_ai"},
@@ -195,6 +203,25 @@ def test_a_long_request_costs_the_price_of_long_requests(installed, used, cost):
     price = find_list_price("openai/gpt-long", ())
     assert price is not None
     assert price.of(used) == (cost if cost is None else pytest.approx(cost, rel=1e-12))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "tier", "cost"),
+    [
+        (1_000, "flex", (1_000 * 0.5 + 10 * 3) / 1e6),
+        (1_000, "default", (1_000 * 1 + 10 * 4) / 1e6),
+        (1_000, "priority", None),
+        (300_000, "flex", (300_000 * 1 + 10 * 3) / 1e6),
+        (300_000, None, (300_000 * 2 + 10 * 4) / 1e6),
+    ],
+)
+def test_the_flex_tier_has_prices_of_its_own(installed, tokens, tier, cost):
+    installed()
+    price = find_list_price("openai/gpt-flex", ())
+    assert price is not None
+    paid = price.of(Usage(input_tokens=tokens, output_tokens=10), tier)
+    assert paid == (cost if cost is None else pytest.approx(cost, rel=1e-12))
+    assert find_list_price("openai/gpt-plain", ()).of(Usage(input_tokens=1, output_tokens=1), "flex") is None
 
 
 @pytest.mark.parametrize("params", [["temperature", "seed", "max_tokens", "logprobs"], []])
