@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from judgekit.analysis.gates import check_gates as check_gates
     from judgekit.analysis.labels import HumanLabel as HumanLabel
     from judgekit.analysis.labels import read_labels as read_labels
+    from judgekit.analysis.stored_labels import add_labels as add_labels
+    from judgekit.analysis.stored_labels import stored_labels as stored_labels
     from judgekit.errors import JudgekitError as JudgekitError
     from judgekit.formats.reading import read as read
     from judgekit.formats.writing import write as write
@@ -112,6 +114,7 @@ _NAMES = {
     "analysis.compare": "compare Comparison",
     "analysis.gates": "check_gates",
     "analysis.labels": "HumanLabel read_labels",
+    "analysis.stored_labels": "add_labels stored_labels",
     "errors": "JudgekitError",
     "formats.reading": "read",
     "formats.writing": "write",

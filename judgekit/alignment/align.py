@@ -9,6 +9,7 @@ from judgekit.alignment.aligning import Aligning
 from judgekit.alignment.cases import read_cases
 from judgekit.alignment.result import Alignment
 from judgekit.analysis.labels import HumanLabel
+from judgekit.analysis.stored_labels import combine_labels
 from judgekit.errors import ConfigError, join_limited
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
@@ -53,15 +54,18 @@ def prepare(
     name = earlier[-1].scorer if earlier else scorer.name
     record = ScorerRecord.of(scorer)
     every = list(labels)
-    given = [label.model_copy(update={"scorer": record.name}) for label in every if label.scorer in (name, record.name)]
+    given = [label for label in every if label.scorer in (name, record.name)]
     if every and not given:
         others = join_limited(map(repr, dict.fromkeys(label.scorer for label in every)), separator=", ")
         raise ConfigError(f"expected labels of {name}, found {others}; as=NAME renames the scorer")
-    cases, unused = read_cases(run, record, given, earlier)
+    combined = [label for label in combine_labels(run, given).labels if label.scorer in (name, record.name)]
+    renamed = [label.model_copy(update={"scorer": record.name}) for label in combined]
+    cases, unused = read_cases(run, record, renamed, earlier)
+    origins = list(dict.fromkeys((*sources, *(label.file for label in combined if label.file is not None))))
     judge = cast("Judge", scorer.judge)
     writing_judge = judge if writer is None else writer if isinstance(writer, Judge) else Judge(writer)
     folders = _look_folders(run, looks)
-    aligning = Aligning(scorer, run, cases, unused, writing_judge, design, path, sources, earlier, folders, announce)
+    aligning = Aligning(scorer, run, cases, unused, writing_judge, design, path, origins, earlier, folders, announce)
     aligning.check_files()
     return aligning
 
@@ -98,7 +102,7 @@ async def aalign(
     Args:
         scorer: The scorer with the old question, such as ``PromptScorer("tone", judge)``.
         run: A run of this scorer that the labeled samples are from, with their conversations.
-        labels: Human labels.
+        labels: Human labels, which count together with those stored with the run: see `judgekit.add_labels`.
         writer: The model that writes candidates; by default, the scorer's judge.
         design: ``"holdout"``, or ``"max-t"``, which tests all candidates at once by ``validation`` and ``test``. This finds
             smaller gains, but leaves no labels for an audit record.

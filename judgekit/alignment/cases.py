@@ -6,7 +6,7 @@ from itertools import combinations
 from math import fsum
 
 from judgekit.analysis.labels import HumanLabel, SelectionMethod
-from judgekit.analysis.matching import LabeledSample, labels_by_run, match_labels
+from judgekit.analysis.matching import LabeledSample, distance, labels_by_run, match_labels
 from judgekit.analysis.roles import assign_roles
 from judgekit.errors import ConfigError
 from judgekit.runs.alignments import AlignmentRecord, LabelRole
@@ -34,7 +34,7 @@ class Case:
     def human_agreement(self) -> float:
         """The agreement of the people who labeled the sample, in [0, 1]; there are at least two."""
         pairs = list(combinations([opinion.value for opinion in self.labeled.opinions], 2))
-        return 1 - fsum(_distance(a, b) for a, b in pairs) / len(pairs)
+        return 1 - fsum(distance(a, b) for a, b in pairs) / len(pairs)
 
     def error(self, score: Score) -> float:
         """Return the mean distance of a verdict from what people say, in [0, 1].
@@ -44,13 +44,7 @@ class Case:
         if score.status in ("failed", "abstained"):
             return 1.0
         human_values = [opinion.value for opinion in self.labeled.opinions]
-        return fsum(_distance(score.value, value) for value in human_values) / len(human_values)
-
-
-def _distance(judged: float | None, human: float | None) -> float:
-    if judged is None or human is None:
-        return float(judged is not human)
-    return abs(judged - human)
+        return fsum(distance(score.value, value) for value in human_values) / len(human_values)
 
 
 def read_cases(

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from importlib.metadata import version
 from math import fsum
 
@@ -10,13 +11,14 @@ from judgekit.analysis.correction import JudgeErrors, rogan_gladen
 from judgekit.analysis.findings import Audit, ScorerAudit, ValueKind
 from judgekit.analysis.human_agreement import human_agreement
 from judgekit.analysis.label_correction import label_correction
-from judgekit.analysis.labels import HumanLabel
-from judgekit.analysis.matching import MatchedLabels, labels_by_run, match_labels
+from judgekit.analysis.labels import HumanLabel, label_value
+from judgekit.analysis.matching import MatchedLabels, distance, labels_by_run, match_labels
 from judgekit.analysis.measures import VerdictPairs, value_kind
 from judgekit.analysis.noise import repeatability
 from judgekit.analysis.selection_bias import selection_bias
 from judgekit.analysis.spent_labels import alignments_of, question_names, spent_samples
-from judgekit.errors import ConfigError, count_text, join_limited, short_repr
+from judgekit.analysis.stored_labels import CombinedLabels, combine_labels, is_judge_name
+from judgekit.errors import ConfigError, StoreError, count_text, join_limited, short_repr
 from judgekit.runs.answers import reported_names
 from judgekit.runs.audit_records import (
     AuditRecord,
@@ -31,10 +33,11 @@ from judgekit.runs.intervals import Estimate
 from judgekit.runs.population import describe_population
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
-from judgekit.runs.store import now
 from judgekit.runs.usage import ConversationUsage
+from judgekit.score import ScaleValue
 
 _RECORDED_SHOWN = 3
+_MANY = 20  # labels that an imperfect judge seldom agrees with throughout
 _PICKED = "the labeled samples were picked by hand (selection is convenience)"
 _NOT_RANDOM: Mapping[LabelSelection, str] = {
     "convenience": "which were picked by hand",
@@ -65,7 +68,8 @@ def audit(
 
     Args:
         run: The run. A run in memory gets no audit record.
-        labels: Human labels; without any, only the judge's noise is measured.
+        labels: Human labels, which are added to the file of the run, if it is in one, and count together with those that are
+            there: see `judgekit.add_labels`. Without any labels, only the judge's noise is measured.
         sources: The origins of the labels, such as files, which the audit and its audit records name.
         guarantee: The acceptable share of verdicts with which people disagree, in (0, 1); searches for the confidence
             below which the judge must abstain to achieve it.
@@ -88,14 +92,12 @@ def audit(
         recorded = join_limited(dict.fromkeys(name for row in run for name in row.labels), separator=", ")
         hint = f"; judgekit score {run.number} --scorer imported:LABEL adds an imported judge's scores (labels: {recorded})"
         raise ConfigError(f"run {run.number} asked no judge, so there is nothing to audit{hint if recorded else ''}")
-    names = [scorer.name for scorer in run.scorers]
+    combined, obstacle = _combined(run, list(labels))
     questions = {name: question_names(run, record) for name, record in judged.items()}
     given: dict[str, list[HumanLabel]] = {name: [] for name in judged}
-    unmatched = Counter[str]()
-    for label in labels:
+    unmatched = +Counter({"damaged in the file of runs": combined.damaged})
+    for label in combined.labels:
         judges = [name for name, aliases in questions.items() if label.scorer in aliases]
-        if label.scorer not in names and not judges:
-            raise ConfigError.unknown(f"scorer of run {run.number}", label.scorer, names)
         if label.is_picked_to_read:
             unmatched["picked for judgekit align to read, not at random"] += 1
             continue
@@ -103,13 +105,23 @@ def audit(
             given[name].append(label)
         if not judges:
             unmatched[f"{label.scorer} asks no judge"] += 1
+    sources = list(dict.fromkeys((*sources, *(label.file for label in combined.labels if label.file is not None))))
     usages = dict(run.store.usage_by_sample(run.number))
     audits: list[ScorerAudit] = []
     for name, record in judged.items():
-        auditing = _Auditing(run, record, usages, given[name], sources)
+        history = [label for label in combined.history if label.scorer in questions[name]]
+        auditing = _Auditing(run, record, usages, given[name], history, sources, obstacle)
         audits.append(auditing.audit(guarantee, delta, epsilon))
         unmatched += auditing.matched.unmatched
     return Audit(run=run.number, sources=sources, scorers=audits, unmatched=dict(unmatched))
+
+
+def _combined(run: Run, labels: Sequence[HumanLabel]) -> tuple[CombinedLabels, str]:
+    """Return labels with those stored beside the run, where they are stored too, or why they cannot be."""
+    try:
+        return combine_labels(run, labels, keep=bool(labels) and run.store.path is not None), ""
+    except StoreError as error:
+        return combine_labels(run, labels), f"the labels cannot be stored: {error}"
 
 
 class _Auditing:
@@ -121,15 +133,20 @@ class _Auditing:
         record: ScorerRecord,
         usages: Mapping[int, ConversationUsage],
         labels: Sequence[HumanLabel],
+        history: Sequence[HumanLabel],
         sources: Sequence[str],
+        obstacle: str,
     ) -> None:
-        self.run, self.record, self.sources = run, record, sources
+        self.run, self.record, self.history, self.sources = run, record, history, sources
         self.unknown_sources = sum(label.source == "unknown" for label in labels)
+        judges = {label.annotator for label in labels if is_judge_name(label.annotator, run, record)}
+        self.record_obstacles = [*self._record_obstacles(obstacle, sorted(filter(None, judges)))]
         self.all_rows = list(run.rows(scorer=record.name))
         self.rows = [row for row in self.all_rows if row.score.value is not None]
         self.population = run.population(record.name)
         self.matched, self.left_out = self._matched(labels)
         self.is_same_run = self.matched.run is run
+        self.first_audited_at, self.label_changes = self._label_changes()
         self.usages = usages if self.is_same_run else dict(run.store.usage_by_sample(self.matched.run.number))
         self.kind: ValueKind
         self.kind, self.values = value_kind(record, [*self.rows, *self.matched.rows], self.matched.samples)
@@ -201,7 +218,7 @@ class _Auditing:
     def _preferred_record(self, correction: Correction) -> AuditRecord | None:
         """Return this judge's audit record for these recordings if it alone has a corrected mean, or has more labels."""
         folder = self.run.audits_folder
-        if folder is None or not self.matched.samples or not self.is_same_run or self.unknown_sources:
+        if folder is None or not self.matched.samples or not self.is_same_run or self.record_obstacles:
             return None
         judged = self.run.audit_subject(self.record)
         audit_records, _ = read_audit_records(self.record.name, folder)
@@ -295,6 +312,14 @@ class _Auditing:
         yield from self._coverage_notes(correction)
         if self.kind != "continuous" and any(len(sample.opinions) > 1 for sample in matched.samples):
             yield "a sample that several people labeled counts once, split among their labels"
+        if self.label_changes:
+            yield self.label_changes
+        opinions = [(sample.judge_value, opinion.value) for sample in matched.samples for opinion in sample.opinions]
+        if len(opinions) >= _MANY and all(judged == human for judged, human in opinions):
+            yield (
+                f"all {len(opinions):,} labels equal the judge's verdicts: it may be as good as people, or they have seen its "
+                "verdicts, or the labels are its verdicts"
+            )
         human_values = {value for sample in matched.samples for value in sample.values}
         if self.kind == "binary" and len(human_values) == 1:
             of = (
@@ -322,6 +347,49 @@ class _Auditing:
             )
         yield from self._record_notes(better)
 
+    def _record_obstacles(self, obstacle: str, judges: Sequence[str]) -> Iterator[str]:
+        """Yield why labels leave no audit record."""
+        if obstacle:
+            yield f"{obstacle}. So this audit leaves no audit record"
+        if judges:
+            yield (
+                f"by name, a model or a judge has labeled: {join_limited(map(short_repr, judges), separator=', ')}. So this audit "
+                "leaves no audit record, since models may err alike; if this is a person, name them otherwise (annotator)"
+            )
+        if self.unknown_sources:
+            yield (
+                f"the source of {count_text(self.unknown_sources, 'label')} is unknown: a person, a benchmark, or a judge, perhaps "
+                "this one. So this audit leaves no audit record; labels in a file (--labels) count as given by people"
+            )
+
+    def _label_changes(self) -> tuple[datetime | None, str]:
+        """Return when these recordings were first audited, and how many labels have changed since, in words."""
+        folder = self.run.audits_folder
+        judged = self.run.audit_subject(self.record)
+        audit_records = () if folder is None else read_audit_records(self.record.name, folder)[0]
+        times = [kept.first_audited_at or kept.audited_at for kept in audit_records if judged.is_audited_by(kept)]
+        if not times or not self.is_same_run:
+            return None, ""
+        first, before = min(times), dict[tuple[int | None, str | None], ScaleValue | None]()
+        for label in self.history:
+            is_here = label.run == self.run.number or label.recordings == self.run.recordings is not None
+            if is_here and label.value is not None and label.given_at is not None and label.given_at <= first:
+                before[label.number, label.annotator] = label_value(label, self.record)
+        closer = [
+            distance(sample.judge_value, opinion.value)
+            < distance(sample.judge_value, None if isinstance(old, str) else old)
+            for sample in self.matched.samples
+            for opinion in sample.opinions
+            if (old := before.get((sample.row.index, opinion.annotator))) is not None
+            and old != ("skipped" if opinion.value is None else opinion.value)
+        ]
+        labels = sum(len(sample.opinions) for sample in self.matched.samples)
+        towards = "all" if all(closer) else sum(closer) or "none"
+        changes = (
+            f"{len(closer):,} of {count_text(labels, 'label')} changed since the audit of {first.day} {first:%B %Y}"
+        )
+        return first, f"{changes}, {towards} towards the judge" if closer else ""
+
     def _record_notes(self, better: AuditRecord | None) -> Iterator[str]:
         """Yield notes on the audit record of this audit, and on other audit records for the same recordings."""
         if better is not None:
@@ -340,11 +408,7 @@ class _Auditing:
                 f"these recordings too ({runs}). The best of several versions looks better than it is: audit the one that "
                 "you keep on new samples"
             )
-        if self.unknown_sources:
-            yield (
-                f"the source of {count_text(self.unknown_sources, 'label')} is unknown: a person, a benchmark, or a judge, perhaps "
-                "this one. So this audit leaves no audit record; labels in a file (--labels) count as given by people"
-            )
+        yield from self.record_obstacles
         if self.record.signature is None:
             yield f"there is no audit record, because the judge could not be recognized later: {self.record.identity}"
 
@@ -376,10 +440,10 @@ class _Auditing:
             or folder is None
             or findings.fingerprint is None
             or not self.is_same_run
-            or self.unknown_sources
+            or self.record_obstacles
         ):
             return
-        judged, errors = self.run.audit_subject(self.record), self._errors(chosen)
+        judged, errors, at = self.run.audit_subject(self.record), self._errors(chosen), datetime.now(UTC)
         calls = [call for row in self.all_rows for call in row.score.calls if call.error is None]
         audit_record = AuditRecord(
             scorer=findings.scorer,
@@ -404,7 +468,9 @@ class _Auditing:
             labeled=self.labeled,
             population=self.population,
             alignment=next(iter(alignments_of(self.run, [self.record])), None),
-            audited_at=now(),
+            label_changes=self.label_changes,
+            first_audited_at=self.first_audited_at or at,
+            audited_at=at,
             version=version("judgekit"),
         )
         write_audit_record(audit_record, folder)

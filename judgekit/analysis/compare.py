@@ -18,6 +18,7 @@ from judgekit.analysis.difference_gates import DIFFERENCE_FIELDS, difference_gat
 from judgekit.analysis.gates import Gate, GateResults
 from judgekit.analysis.labels import HumanLabel, labels_by_scorer
 from judgekit.analysis.sample_pairs import SamplePairs, UnpairedSamples
+from judgekit.analysis.stored_labels import combine_labels
 from judgekit.errors import ConfigError, join_limited
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
@@ -194,8 +195,8 @@ def compare(
         a: The baseline.
         b: The run to compare with it.
         gates: Conditions on the difference, such as ``tool_call_f1.difference.lower >= -0.02``.
-        labels: Human labels on samples of A, of B or of both, each with its ``run``, by which differences are corrected;
-            the corrected difference then gives the verdict.
+        labels: Human labels on samples of A, of B or of both, each with its ``run``, by which differences are corrected,
+            together with those stored with either run; the corrected difference then gives the verdict.
         allow_changed_references: Whether to warn, instead of raising an error, if pairs are scored against different
             references or tasks.
 
@@ -212,7 +213,9 @@ def compare(
         )
         raise ConfigError(f"runs {a.number} (A) and {b.number} (B) have no scorer in common: {'; '.join(scorers)}")
     parsed = [Gate.parse(text, names, DIFFERENCE_FIELDS) for text in gates]
-    labeled = labels_by_scorer(labels, a, b, names)
+    given = list(labels)
+    labels_by_scorer(given, a, b, names)  # raises an error if a label is of neither run
+    labeled = labels_by_scorer(_with_stored(given, a, b, names), a, b, names)
     pairs = SamplePairs.of(a, b, names)
     if not len(pairs):
         left = (*_unpaired("A", pairs.unpaired_a), *_unpaired("B", pairs.unpaired_b))
@@ -249,6 +252,16 @@ def compare(
         {name: worse for name, (_, worse, _) in compared.items()},
         {name: better for name, (_, _, better) in compared.items()},
     )
+
+
+def _with_stored(given: Sequence[HumanLabel], a: Run, b: Run, scorers: Sequence[str]) -> Sequence[HumanLabel]:
+    """Return labels with those that are stored with two runs, unless these are one run or have one number."""
+    if a.number == b.number and (a.recordings == b.recordings or None in {a.recordings, b.recordings}):
+        return given
+    is_one_file = a.store.path == b.store.path
+    on_each = {run: [label for label in given if is_one_file or label.run == run.number] for run in (a, b)}
+    labels = (label for run, those in on_each.items() for label in combine_labels(run, those).labels)
+    return [label for label in dict.fromkeys(labels) if label.scorer in scorers]
 
 
 def _adjusted(

@@ -6,6 +6,7 @@ from math import ceil
 
 from judgekit.analysis.correction import corrected_mean, independent_share
 from judgekit.analysis.gates import CORRECTED_FIELDS, OPERATORS, Gate
+from judgekit.analysis.stored_labels import stored_labels
 from judgekit.errors import ConfigError, check_choice, count_text
 from judgekit.runs.results import Run
 from judgekit.stats.label_planning import labels_needed, labels_to_meet
@@ -31,6 +32,7 @@ class LabelPlan:
         labels: The number of labels, at least as many as a corrected mean needs; ``None`` if even labels of all samples do not suffice.
         labels_alone: The number without the judge.
         design_effect: How many samples tell as much as one independent sample, since samples share groups; 1 if none do.
+        labeled: The number of samples that people have labeled already.
         has_confidence: Whether all scores have the judge's confidence, by which labels can be drawn too.
     """
 
@@ -43,6 +45,7 @@ class LabelPlan:
     labels: int | None
     labels_alone: int | None
     design_effect: float
+    labeled: int
     has_confidence: bool
 
     @property
@@ -58,6 +61,8 @@ class LabelPlan:
         yield f"planned with a mean of {self.mean[0]:.2f} ({self.mean[1]}) and an agreement of {self.agreement[0]:.2f} ({self.agreement[1]})"
         if self.design_effect > 1.05:
             yield f"samples share groups: {self.design_effect:.2g} of them tell as much as an independent one, as far as the judge's values show"
+        if self.labeled:
+            yield f"{count_text(self.labeled, 'sample')} {'has' if self.labeled == 1 else 'have'} labels already"
         every = count_text(self.samples, "scored sample")
         if self.labels is None or self.draw_count is None:
             yield f"no number is enough: even a label of each of the {every} leaves too wide an interval; record more samples"
@@ -139,6 +144,7 @@ def plan_labels(
         needed(planned_agreement),
         needed(0.0),
         1 / independent,
+        len({label.number for label in stored_labels(run) if label.scorer == scorer and label.value is not None}),
         all(row.score.confidence is not None for row in rows),
     )
 

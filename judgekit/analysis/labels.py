@@ -4,6 +4,7 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from datetime import datetime
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, TypeAlias, cast
@@ -27,6 +28,7 @@ from judgekit.formats.files import File, FileRecord
 from judgekit.formats.records import records_in
 from judgekit.formats.score_records import ScoreRecord, ScoreSystem, read_score, score_system
 from judgekit.formats.values import as_object
+from judgekit.locations import to_location
 from judgekit.runs.alignments import LabelRole
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
@@ -59,7 +61,9 @@ class HumanLabel(FrozenModel):
             leaves that to a hash of the recording.
         source: The source of the label. Labels in files are from people, except scores of other systems whose origin is
             unknown. The source of a recorded label may be unknown too: it may even be the verdict of the judge itself.
-            This is not a column of a file.
+            This and what follows are no columns of a file.
+        file: The name of the file that the label came from.
+        given_at: When it was added to a file of runs; ``None`` if it was not.
     """
 
     sample: RecordId
@@ -74,6 +78,13 @@ class HumanLabel(FrozenModel):
     probability: Annotated[float, Field(gt=0, le=1)] | None = None
     role: LabelRole | None = None
     source: Literal["human", "benchmark", "unknown"] = "human"
+    file: str | None = None
+    given_at: datetime | None = None
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the sample was drawn at random, perhaps by its verdict."""
+        return self.selection in ("random", "stratified")
 
     @property
     def is_picked_to_read(self) -> bool:
@@ -81,8 +92,10 @@ class HumanLabel(FrozenModel):
         return self.role == "train" and self.selection == "convenience"
 
 
-LABEL_COLUMNS = tuple(name for name in HumanLabel.model_fields if name != "source")
+LABEL_COLUMNS = tuple(name for name in HumanLabel.model_fields if name not in ("source", "file", "given_at"))
 """The names of the columns in a file of labels."""
+RECORDED_LABELS = "labels recorded with the conversations"
+"""Stands for the name of the file of such labels."""
 DISPLAY_COLUMNS = ("question", "choices", "conversation", "baseline", "reference")
 """Columns for people who label in a spreadsheet; they are not read."""
 _REQUIRED = ("sample", "scorer", "value")
@@ -104,6 +117,11 @@ class LabelFile(NamedTuple):
     labels: Sequence[HumanLabel]
     notices: Sequence[str]
     names: frozenset[str]
+
+    def named(self, path: Path | str) -> "LabelFile":
+        """Return the labels with the name of their file."""
+        name = to_location(path).name
+        return self._replace(labels=[label.model_copy(update={"file": name}) for label in self.labels])
 
 
 def read_labels(
@@ -146,10 +164,10 @@ def read_label_file(path: Path | str, *, names: Mapping[str, str] | None = None,
             rows = chain([] if first is None else [first], records)
             system = None if first is None or isinstance(first.value, TraceError) else score_system(first.value)
             if system is not None:
-                return _exported(rows, system, ExportedLabels(names or {}, run))
+                return _exported(rows, system, ExportedLabels(names or {}, run)).named(path)
             if file.container not in ("csv", "lines"):
                 raise TraceError("labels are read from CSV (.csv, .tsv) and from JSON lines (.jsonl)")
-            return _own(_without_duplicates(_lines(rows, columns)), names or {})
+            return _own(_without_duplicates(_lines(rows, columns)), names or {}).named(path)
     except TraceError as error:
         raise TraceError(error.problem.replace(ENCODING_HINT, _SAVE_AGAIN), path=path, line=error.line) from error
 
@@ -338,7 +356,8 @@ def recorded_labels(run: Run, names: Mapping[str, str]) -> Sequence[HumanLabel]:
         usable.add(label.name)
         if label.name in wanted:
             human = _human_label(label, sample, wanted[label.name])
-            labels.append(human.model_copy(update={"run": run.number, "number": number}))
+            where = {"run": run.number, "number": number, "file": RECORDED_LABELS}
+            labels.append(human.model_copy(update=where))
     for name in names:
         if name in judged - usable:
             raise ConfigError(

@@ -24,6 +24,11 @@ _NOT_SPENT = SpentSamples()
 _NEAR = 0.05  # how far the number of drawn samples may be from the expected one, as a share of it
 
 
+def distance(a: float | None, b: float | None) -> float:
+    """Return the distance of two values, in [0, 1]: 1 if only one says that the question does not apply (``None``)."""
+    return float(a is not b) if a is None or b is None else abs(a - b)
+
+
 class LabeledSample(NamedTuple):
     """A sample that a judge decided, with human labels.
 
@@ -103,8 +108,13 @@ def match_labels(
         ConfigError: A label is not on the scale, or one person gives a sample two labels.
     """
     matching = _Finding(run, record, all_rows, excluded)
-    for label in labels:
-        matching.add(label)
+    given = list(labels)
+    is_drawn = any(label.is_drawn for label in given)
+    for label in given:
+        if is_drawn and label.selection == "convenience" and not label.is_picked_to_read:
+            matching.unused_labels["picked by hand, while other samples were drawn at random"] += 1
+        else:
+            matching.add(label)
     has_skipped = any(row.score.value is None and row.index in matching.opinions for row in all_rows)
     rows = [row for row in all_rows if row.score.value is not None or (has_skipped and is_not_applicable(row))]
     samples = [

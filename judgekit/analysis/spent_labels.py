@@ -28,12 +28,12 @@ def alignments_of(run: Run, scorers: Iterable[ScorerRecord]) -> Sequence[Alignme
     return [] if folder is None else [record for alignment in wanted for record in ancestry(alignment, folder)]
 
 
-def question_names(run: Run, scorer: ScorerRecord) -> Collection[str]:
-    """Return the names by which labels may name a scorer's question: its own, and that before it was aligned."""
+def question_names(run: Run, scorer: ScorerRecord) -> Sequence[str]:
+    """Return the names by which labels may name a scorer's question: its own, and those before it was aligned."""
     try:
-        return {scorer.name, *(alignment.scorer for alignment in alignments_of(run, [scorer]))}
+        return list(dict.fromkeys((scorer.name, *(alignment.scorer for alignment in alignments_of(run, [scorer])))))
     except StoreError:
-        return {scorer.name}
+        return [scorer.name]
 
 
 def spent_samples(

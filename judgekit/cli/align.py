@@ -14,11 +14,12 @@ from judgekit.alignment.result import Alignment
 from judgekit.analysis.labels import HumanLabel, deduplicate, read_labels
 from judgekit.cli import options
 from judgekit.cli.app import app
+from judgekit.cli.label_files import store_labels
 from judgekit.cli.outputs import print_line
 from judgekit.config import Config
 from judgekit.errors import ConfigError, JudgeError
 from judgekit.jobs.interrupts import InterruptHandler
-from judgekit.locations import location_text, to_location
+from judgekit.locations import location_text
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
@@ -36,13 +37,14 @@ def align(
         str, typer.Argument(metavar="SCORER", help="The scorer with the old question, such as prompt:tone.")
     ],
     labels: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             parser=location_text,
             metavar="FILE",
-            help="Human labels, as .csv or .jsonl files or URLs in the form of judgekit label; may be repeated.",
+            help="Human labels, as .csv or .jsonl files or URLs in the form of judgekit label; may be repeated. They are "
+            "stored with the run, and count with those of earlier files.",
         ),
-    ],
+    ] = None,
     judge: options.JudgeName = None,
     writer: Annotated[
         str | None,
@@ -91,15 +93,16 @@ def align(
             f"{built.name} cannot be aligned: only scorers made of a prompt with a scale can, such as prompt:tone"
         )
     runs = RunStore(store, read_only=True)
-    given = deduplicate(label for path in labels for label in read_labels(path))
+    given = deduplicate(label for path in labels or () for label in read_labels(path))
+    record = _labeled_run(runs, built.name, given) if run is None else runs.record(options.parse_run_number(run))
+    labeled = Run(runs, record)
     aligning = prepare(
         built,
-        Run(runs, _labeled_run(runs, built.name, given) if run is None else runs.record(options.parse_run_number(run))),
+        labeled,
         given,
         writer=None if writer is None else settings.judge(writer),
         design=design,
         output=output or _beside(spec, built.name),
-        sources=[to_location(path).name for path in labels],
         announce=lambda text: print_line(text, console(stderr=True)),
     )
     for reason, number in aligning.unused_labels.items():
@@ -108,6 +111,8 @@ def align(
         print_line(str(run_sync(aligning.plan)))
         return
     aligning.check()
+    if given:
+        store_labels(labeled, given)
     alignment = _align(aligning)
     _show(alignment)
     if alignment.outcome != "shown":

@@ -10,12 +10,14 @@ from judgekit.analysis.audit import audit as audited
 from judgekit.analysis.corrected_means import mean_bounds
 from judgekit.analysis.findings import Audit
 from judgekit.analysis.human_agreement import ANNOTATOR_EPSILONS
-from judgekit.analysis.labels import HumanLabel, deduplicate, read_label_file, recorded_labels
+from judgekit.analysis.labels import deduplicate, read_label_file, recorded_labels
+from judgekit.analysis.stored_labels import stored_labels
 from judgekit.cli import options
 from judgekit.cli.app import MAX_INTEGER, app
+from judgekit.cli.label_files import store_labels
 from judgekit.cli.outputs import check_outputs, print_line, print_notices, print_written
 from judgekit.errors import ConfigError
-from judgekit.locations import location_text, to_location
+from judgekit.locations import location_text
 from judgekit.reports.audit import show_audit
 from judgekit.reports.export import write_text
 from judgekit.reports.glossary import explaining_terms
@@ -23,8 +25,6 @@ from judgekit.reports.html import html_report
 from judgekit.runs.audit_records import audit_record_path
 from judgekit.runs.results import Run
 from judgekit.runs.store import DEFAULT_RUNS_PATH
-
-_RECORDED = "labels recorded with the conversations"
 
 
 @app.command()
@@ -36,8 +36,8 @@ def audit(
             parser=location_text,
             metavar="FILE",
             help="Human labels, as .csv or .jsonl files or URLs in the form of judgekit label, or scores of Langfuse, "
-            "feedback of LangSmith or annotations of Phoenix; may be repeated. If not given, the labels recorded with the "
-            "conversations.",
+            "feedback of LangSmith or annotations of Phoenix; may be repeated. They are stored with the run, and count with "
+            "those of earlier files. Without any, the labels recorded with the conversations count.",
         ),
     ] = None,
     label: Annotated[
@@ -87,16 +87,15 @@ def audit(
     stored = Run.stored(options.parse_run_number(run), store)
     names = dict(map(options.parse_recorded_label, label or ()))
     files = {path: read_label_file(path, names=names, run=stored) for path in labels or ()}
-    given: list[HumanLabel] = [label for file in files.values() for label in file.labels]
-    sources = [to_location(path).name for path in labels or ()]  # an audit record may be shared: it names no folder
+    given = deduplicate(label for file in files.values() for label in file.labels)
     for name, file in files.items():
         print_notices(name, file.notices)
+    if given:
+        store_labels(stored, given)
     missing = {name: names[name] for name in names if not any(name in file.names for file in files.values())}
-    if missing or not labels:
-        recorded = recorded_labels(stored, missing)
-        given += recorded
-        sources += [_RECORDED] if recorded else []
-    comparison = audited(stored, deduplicate(given), sources=sources, guarantee=guarantee, delta=delta, epsilon=worse)
+    if missing or not (labels or stored_labels(stored)):
+        given = deduplicate((*given, *recorded_labels(stored, missing)))
+    comparison = audited(stored, given, guarantee=guarantee, delta=delta, epsilon=worse)
     with explaining_terms() as screen:
         show_audit(comparison, show, screen.out, mean_bounds(stored))
         for name, status in stored.audits.items():

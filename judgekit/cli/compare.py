@@ -12,6 +12,7 @@ from judgekit.analysis.compare import compare as compared
 from judgekit.analysis.labels import HumanLabel, deduplicate, read_labels, recorded_labels
 from judgekit.cli import options
 from judgekit.cli.app import MAX_INTEGER, app
+from judgekit.cli.label_files import store_labels
 from judgekit.cli.outcome import show_gates
 from judgekit.cli.outputs import check_outputs, print_written
 from judgekit.errors import ConfigError
@@ -81,14 +82,16 @@ def compare(
         registry.allow_code()
     outputs = check_outputs(output, _KINDS)
     runs = [Run.stored(options.parse_run_number(reference), store) for reference in (a, b)]
-    given = [label for path in labels or () for label in read_labels(path)]
-    given += _recorded(runs, dict(map(options.parse_recorded_label, label or ())))
+    given = deduplicate(label for path in labels or () for label in read_labels(path))
+    recorded = _recorded(runs, dict(map(options.parse_recorded_label, label or ())))
     comparison = compared(
         *runs,
         gates=gate or (),
-        labels=deduplicate(given),
+        labels=deduplicate((*given, *recorded)),
         allow_changed_references=allow_changed_references,
     )
+    if given:
+        store_labels(runs[0], given)
     with explaining_terms() as screen:
         screen.out.print(comparison)
         show_changes(comparison, show, screen.out)

@@ -1,17 +1,19 @@
 """Audit records: the results of auditing a judge on some recordings, valid as long as the judge stays the same."""
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from pydantic import Field, JsonValue, ValidationError
+from pydantic_core import from_json, to_json
 
 from judgekit.atomic import atomic_write
-from judgekit.errors import StoreError, join_limited, short_repr, validation_message
+from judgekit.errors import StoreError, count_text, join_limited, short_repr, validation_message
 from judgekit.runs.alignments import AlignmentRecord
 from judgekit.runs.answers import reported_names
 from judgekit.runs.intervals import Estimate
@@ -19,16 +21,13 @@ from judgekit.runs.population import Population, transfer_obstacles
 from judgekit.runs.rows import ScorerRecord, identity_differences
 from judgekit.traces.message import FrozenModel, Many
 
-if TYPE_CHECKING:
-    pass
-
 LabelSelection: TypeAlias = Literal["all", "random", "stratified", "convenience", "unknown", "elsewhere"]
 """The selection of the labeled samples: ``all`` of the run; drawn at ``random``; ``stratified``, that is, drawn at
 random within each verdict of the judge, with known probabilities; picked by hand (``convenience``); ``unknown``; or of
 another run (``elsewhere``).
 """
 
-_SCHEMA = 2
+_SCHEMA = 3
 _NAME_KEPT = 100
 _DIFFERENCES_SHOWN = 3
 _ADVICE = "move it away and run judgekit audit again"
@@ -96,11 +95,14 @@ class AuditRecord(FrozenModel):
         population: A description of all samples of the run that the judge scored.
         alignment: The alignment that the judge's question came from, with the recordings whose labels were read or chose;
             ``None`` if it came from none.
-        audited_at: When the audit was made.
+        label_changes: How many labels have changed since the first audit of the scorer on these recordings, in words; empty
+            if none has.
+        first_audited_at: When that audit was made.
+        audited_at: When this audit was made.
         version: The version of judgekit that made it.
     """
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[3] = 3
     scorer: str
     fingerprint: str
     identity: JsonValue
@@ -123,6 +125,8 @@ class AuditRecord(FrozenModel):
     labeled: Population
     population: Population
     alignment: AlignmentRecord | None = None
+    label_changes: str = ""
+    first_audited_at: datetime | None = None
     audited_at: datetime
     version: str
 
@@ -174,19 +178,22 @@ class AuditStatus(NamedTuple):
     Attributes:
         record: The judge's audit record; ``None`` if the judge was not audited.
         void_reason: Why an existing audit record does not apply; empty if there is no audit record.
+        age: How long ago the audit was, such as ``3 days ago``.
         scope_text: The other samples that the audit used and how they differ from these; empty if it used these.
         notes: Changes that may have happened since the audit.
     """
 
     record: AuditRecord | None = None
     void_reason: str = ""
+    age: str = ""
     scope_text: str = ""
     notes: Sequence[str] = ()
 
     def __str__(self) -> str:
         if self.record is None:
             return f"not audited{f' ({self.void_reason})' if self.void_reason else ''}"
-        return "; ".join((f"audited{self.scope_text}: {self.record.summary}", *self.notes))
+        when = f" {self.age}" if self.age else ""
+        return "; ".join((f"audited{when}{self.scope_text}: {self.record.summary}", *self.notes))
 
 
 def write_audit_record(audit_record: AuditRecord, folder: Path) -> Path:
@@ -199,14 +206,15 @@ def write_audit_record(audit_record: AuditRecord, folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with atomic_write(path) as file:
-            file.write(f"{audit_record.model_dump_json(indent=2)}\n".encode())
+            fields = audit_record.model_dump(mode="json")
+            file.write(f"{json.dumps({**fields, 'checksum': _checksum(fields)}, indent=2)}\n".encode())
     except OSError as error:
         raise StoreError(f"{path}: the audit record cannot be written: {error}") from error
     return path
 
 
-def audit_status(judged: AuditSubject, folder: Path) -> AuditStatus:
-    """Return the audit status of a run's judge: its audit record, or what has changed since its last audit.
+def audit_status(judged: AuditSubject, folder: Path, at: datetime) -> AuditStatus:
+    """Return the audit status of a run's judge at a time: its audit record, or what has changed since its last audit.
 
     Of several audit records of the same judge, one for the same recordings is preferred, then one for similar samples, then
     the one with the most labels. An audit record that cannot be read, or that does not match its file name, leaves the judge
@@ -246,7 +254,9 @@ def audit_status(judged: AuditSubject, folder: Path) -> AuditStatus:
     )
     doubt = f", which may differ from this one ({join_limited(apart)})" if apart else ""
     where = "" if judged.is_audited_by(best) else f" on run {best.run}{doubt}"
-    return AuditStatus(best, scope_text=where, notes=tuple(_notes(best, judged)))
+    days = max(0, (at - best.audited_at).days)
+    age = f"{count_text(days, 'day')} ago" if days else "less than a day ago"
+    return AuditStatus(best, age=age, scope_text=where, notes=tuple(_notes(best, judged)))
 
 
 def _void(audit_record: AuditRecord, reason: str) -> AuditStatus:
@@ -266,6 +276,8 @@ def new_models(audited: Mapping[str, Collection[str]], current: Mapping[str, Map
 
 
 def _notes(audit_record: AuditRecord, judged: AuditSubject) -> Iterator[str]:
+    if audit_record.label_changes:
+        yield audit_record.label_changes
     for judge, fingerprints in judged.system_fingerprints.items():
         before = audit_record.system_fingerprints.get(judge, ())
         others = reported_names(fingerprints).difference(before)
@@ -291,7 +303,7 @@ def read_audit_records(scorer: str, folder: Path) -> tuple[Sequence[AuditRecord]
     for path in sorted(folder.glob("*.json")):
         if named.fullmatch(path.name):
             try:
-                records.append(_read(path))
+                records.append(read_audit_record(path))
             except StoreError as error:
                 unreadable.append(str(error))
     # Different scorer names may share a file name.
@@ -308,9 +320,20 @@ def audit_record_file_name(audit_record: AuditRecord) -> str:
     return f"{_file_name_letters(audit_record.scorer)}-{audit_record.fingerprint}-{audit_record.key}.json"
 
 
-def _read(path: Path) -> AuditRecord:
+def _checksum(fields: Mapping[str, JsonValue]) -> str:
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def read_audit_record(path: Path) -> AuditRecord:
+    """Return the audit record in a file.
+
+    Raises:
+        StoreError: It cannot be read, was changed, or was written by another version of judgekit.
+    """
     try:
-        audit_record = AuditRecord.model_validate_json(path.read_bytes())
+        fields: JsonValue = from_json(path.read_bytes())
+        stated = fields.pop("checksum", None) if isinstance(fields, dict) else None
+        audit_record = AuditRecord.model_validate_json(to_json(fields))
     except ValidationError as error:
         for problem in error.errors():
             if problem["loc"] == ("schema_version",) and str(problem["input"]).isdecimal():
@@ -318,11 +341,15 @@ def _read(path: Path) -> AuditRecord:
                 age = "a newer judgekit: update judgekit, or" if is_newer else "an older judgekit;"
                 raise StoreError(f"{path}: written by {age} {_ADVICE}") from error
         raise StoreError(f"{path}: not a valid audit record: {validation_message(error)}; {_ADVICE}") from error
+    except ValueError as error:
+        raise StoreError(f"{path}: not a valid audit record: {error}; {_ADVICE}") from error
     except OSError as error:
         raise StoreError(f"{path}: the audit record cannot be read: {error}") from error
     if path.name != audit_record_file_name(audit_record):
         whose = f"{audit_record.scorer!r} with the fingerprint {audit_record.fingerprint}"
         raise StoreError(f"{path}: its name does not match its content, {whose}; {_ADVICE}")
+    if not isinstance(fields, dict) or stated != _checksum(fields):
+        raise StoreError(f"{path}: was changed since the audit, as its checksum shows; {_ADVICE}")
     return audit_record
 
 

@@ -19,6 +19,12 @@ _FAMILIES: Mapping[str, str] = {
     "Qwen": r"qwen|qwq",
 }
 """The names of models by family, wherever they begin in a name such as ``openrouter/anthropic/claude-sonnet``."""
+_PROVIDERS = r"anthropic|azure|bedrock|cohere|gemini|google|groq|huggingface|litellm|mistral|ollama|openai|openrouter|vertex_ai|vllm|xai"
+_MODEL = re.compile(rf"(?:{_PROVIDERS})/|.*(?<![a-z])(?:chat)?gpt(?![a-z])", re.IGNORECASE)
+_PERSON = re.compile(r"[^\W\d_]+(?:[ .'-]+[^\W\d_]+)+\.?")
+_VARIANT = re.compile(
+    r"\b(?:chat|code|coder|flash|haiku|instruct|large|medium|mini|nano|opus|pro|small|sonnet|ultra)\b", re.IGNORECASE
+)
 
 
 def model_families(names: Iterable[str]) -> Sequence[str]:
@@ -27,3 +33,15 @@ def model_families(names: Iterable[str]) -> Sequence[str]:
     return [
         family for family, names in _FAMILIES.items() if re.search(rf"(?<![a-z0-9])(?:{names})", text, re.IGNORECASE)
     ]
+
+
+def is_model_name(name: str, judges: Iterable[str] = ()) -> bool:
+    """Return whether a name is one of these judges, or looks like that of a model.
+
+    Some models share their first name with people: ``Claude`` alone is a model, and with a surname a person.
+    """
+    names = {form.casefold() for judge in judges for form in (judge, judge.rpartition("/")[2])}
+    if name.strip().casefold() in names or _MODEL.match(name.strip()):
+        return True
+    is_family = re.search(rf"(?<![a-z0-9])(?:{'|'.join(_FAMILIES.values())})(?![a-z])", name, re.IGNORECASE) is not None
+    return is_family and (not _PERSON.fullmatch(name.strip()) or bool(_VARIANT.search(name)))

@@ -17,7 +17,7 @@ from judgekit.errors import count_text
 from judgekit.runs.model_families import model_families
 from judgekit.runs.reader import ScoredSample
 from judgekit.runs.rows import DamagedRows, Input, Row, RunRecord, SampleCount, ScorerRecord, ScorerResult
-from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
+from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore, now
 from judgekit.runs.summary import Summary
 from judgekit.runs.summary_text import ScorerSummary
 from judgekit.runs.units import count_copies
@@ -214,7 +214,7 @@ class Run:
 
         folder = self.audits_folder
         return {
-            scorer.name: AuditStatus() if folder is None else audit_status(self.audit_subject(scorer), folder)
+            scorer.name: AuditStatus() if folder is None else audit_status(self.audit_subject(scorer), folder, now())
             for scorer in judged
         }
 

@@ -13,7 +13,7 @@ from judgekit.analysis.sampling import draw_samples
 from judgekit.errors import BudgetError, ConfigError, StoreError
 from judgekit.judges.request import Request
 from judgekit.runs.alignments import assigned_role, read_alignments
-from judgekit.runs.audit_records import AuditRecord
+from judgekit.runs.audit_records import AuditRecord, read_audit_record
 from judgekit.traces.message import AIMessage, HumanMessage
 from tests.alignment.conftest import GOOD_RULE, WRITTEN, judge, labels, recordings, shouts, tone
 
@@ -28,7 +28,7 @@ def answer(request: Request, *, lacking: bool) -> Mapping[str, object]:
 def record_of(path: str | None) -> AuditRecord:
     """The audit record of an alignment."""
     assert path is not None
-    return AuditRecord.model_validate_json(Path(path).read_bytes())
+    return read_audit_record(Path(path))
 
 
 def test_an_improvement_leaves_a_prompt_a_run_and_an_audit_record_of_the_test_labels(scored: Run) -> None:

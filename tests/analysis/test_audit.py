@@ -618,7 +618,7 @@ def test_an_audit_is_the_same_each_time_and_leaves_an_audit_record(judged, tmp_p
     found = audit(run, labels)
     assert audit(run, labels) == found
     audit_record = run.audits["tone"].record
-    assert run.audited == {"tone": f"audited: {audit_record.summary}"}
+    assert run.audited == {"tone": f"audited less than a day ago: {audit_record.summary}"}
     assert audit_record.summary.startswith("kappa .")
     assert (audit_record.sample_count, audit_record.selection, audit_record.run, audit_record.fingerprint) == (
         60,
@@ -713,7 +713,7 @@ def test_labels_of_which_nobody_says_who_gave_them_give_no_audit_record(judged, 
     assert any("the source of 40 labels is unknown: a person, a benchmark, or a judge" in note for note in found.notes)
     assert run.audited == {"tone": "not audited"}
     audit(run, said(dict(enumerate(truth)), source="benchmark"))
-    assert run.audited["tone"].startswith("audited: kappa")
+    assert run.audited["tone"].startswith("audited less than a day ago: kappa")
 
 
 def test_labels_picked_by_hand_guarantee_nothing_and_their_audit_says_what_they_are(judged, said):
@@ -741,6 +741,8 @@ def test_an_audit_of_the_judge_as_it_answers_now_replaces_an_audit_record_that_i
     audit(answered_by("m-2025-04"), said(dict(enumerate(truth))))
     later = answered_by("m-2025-07")
     assert "answered as 'm-2025-04' in the audit and as 'm-2025-07' here" in later.audited["tone"]
+    with later.store.transaction() as db:  # as a file of runs without the labels of the first one
+        db.execute("DELETE FROM labels")
     audit(later, said(dict(enumerate(truth[:40])), selection="random"))
     assert (later.audits["tone"].record.sample_count, later.audits["tone"].void_reason) == (40, "")
 
@@ -817,7 +819,7 @@ def test_errors_are_of_samples_that_the_judge_scored_even_if_skipped_ones_were_l
     )
     audit(first, said({at: truth[at] if at < 150 else "n/a" for at in range(300)}))
     assert first.audits["tone"].record.labeled.samples == 150
-    assert later.audited["tone"].startswith("audited on run 1: ")
+    assert later.audited["tone"].startswith("audited less than a day ago on run 1: ")
     assert corrected_mean(later, "tone").method == "Rogan-Gladen"
 
 

@@ -194,7 +194,7 @@ def test_errors_on_one_agent_are_not_carried_over_to_another(audited, judged):
     assert found.unavailable_reason.endswith("label a sample of this run")
     badge = run.audited["tone"]
     assert badge.startswith(
-        "audited on run 1, which may differ from this one (different agents: 'agent-2' here, 'agent-1' there): kappa "
+        "audited less than a day ago on run 1, which may differ from this one (different agents: 'agent-2' here, 'agent-1' there): kappa "
     )
     unknown = judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path, agent=None)
     assert "the agent is not recorded here" in corrected_mean(unknown, "tone").unavailable_reason
@@ -234,8 +234,8 @@ def test_where_not_all_agents_are_known_it_is_said_why(agents, why):
 
 def test_a_run_of_the_same_kind_says_on_which_run_its_judge_was_audited(audited, judged):
     run = judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path)
-    assert run.audited["tone"].startswith("audited on run 1: kappa ")
-    assert audited.audited["tone"].startswith("audited: kappa ")
+    assert run.audited["tone"].startswith("audited less than a day ago on run 1: kappa ")
+    assert audited.audited["tone"].startswith("audited less than a day ago: kappa ")
 
 
 def test_each_agents_recordings_keep_an_audit_record_of_their_own(audited, judged, said):
@@ -250,6 +250,8 @@ def test_each_agents_recordings_keep_an_audit_record_of_their_own(audited, judge
 
 def test_an_audit_of_fewer_labels_does_not_replace_the_record_of_more(audited, said):
     before = audited.audits["tone"].record
+    with audited.store.transaction() as db:  # as a file of runs without the labels of the others
+        db.execute("DELETE FROM labels")
     (found,) = audit(audited, said(dict.fromkeys(range(0, 200, 4), 1))).scorers
     assert found.sample_count == 50
     assert audited.audits["tone"].record == before
@@ -279,7 +281,7 @@ def test_another_model_behind_the_name_needs_labels_of_its_own_and_gets_an_audit
         "run 1 has another judge: openai/a answered as 'a-1' in the audit and as 'a-2' here": 100
     }
     audit(second, said(dict.fromkeys(range(40), 1)))
-    assert second.audited["tone"].startswith("audited: kappa ")
+    assert second.audited["tone"].startswith("audited less than a day ago: kappa ")
     again = judged(answered(verdicts, "a-2"), store=first.store.path)
     assert again.audits["tone"].record.run == 2
 
@@ -309,6 +311,8 @@ def test_an_audit_that_corrects_nothing_does_not_replace_the_record_of_one_that_
     run = judged(verdicts, store=tmp_path / "runs.sqlite")
     audit(run, [one.model_copy(update={"value": truth[one.number]}) for one in labels_drawn(run, 60)])
     before = run.audits["tone"].record
+    with run.store.transaction() as db:  # as a file of runs without these labels
+        db.execute("DELETE FROM labels")
     (found,) = audit(run, said(dict(enumerate(truth[:100])), selection="convenience")).scorers
     assert run.audits["tone"].record == before
     assert any(

@@ -91,8 +91,12 @@ def scored():
     return run(samples, [PromptScorer(load_prompt("tone"), judge), ToolCallF1()])
 
 
-def label(sample, value, **fields):
-    return HumanLabel(sample=sample, scorer="tone", value=value, **fields)
+def label(sample, value, file="scores.jsonl", **fields):
+    return HumanLabel(sample=sample, scorer="tone", value=value, file=file, **fields)
+
+
+def without_file(labels):
+    return [one.model_copy(update={"file": None}) for one in labels]
 
 
 def test_scores_of_people_are_labels(written):
@@ -114,19 +118,22 @@ def test_pages_lists_and_lines_are_read_alike(written, score):
         **({"subject": {"kind": "trace", "id": "t9"}} if score is V3 else {"trace_id": "t9"}),
     }
     other |= {"run_id": "t9"} if score is FEEDBACK else {}
-    expected = read_labels(written(score, other))
+    expected = without_file(read_labels(written(score, other)))
     assert [one.sample for one in expected] == ["t1", "t9"]
-    assert read_labels(written(score, other, name="list.json")) == expected
-    assert read_labels(written({"data": [score, other], "next_cursor": None}, name="page.json")) == expected
-    assert read_labels(written({"data": [score], "meta": {"cursor": None}}, {"data": [other], "meta": {}})) == expected
+    for paged in (
+        written(score, other, name="list.json"),
+        written({"data": [score, other], "next_cursor": None}, name="page.json"),
+        written({"data": [score], "meta": {"cursor": None}}, {"data": [other], "meta": {}}),
+    ):
+        assert without_file(read_labels(paged)) == expected
     found = read_label_file(written({"data": [score], "next_cursor": "c"}, name="page.json"))
-    assert (found.labels, found.notices) == (expected[:1], [MORE_PAGES])
+    assert (without_file(found.labels), found.notices) == (expected[:1], [MORE_PAGES])
 
 
 def test_a_table_of_scores_is_read_like_its_lines(tmp_path):
     path = tmp_path / "scores.csv"
     path.write_text("id,trace_id,name,value,data_type,source,author_user_id\ns1,t1,tone,1,BOOLEAN,ANNOTATION,u1\n")
-    assert read_labels(path) == [label("t1", value=True, annotator="u1")]
+    assert read_labels(path) == [label("t1", value=True, annotator="u1", file="scores.csv")]
 
 
 def test_scores_of_judges_and_of_nobody_are_left_out_and_counted(written):
@@ -137,7 +144,7 @@ def test_scores_of_judges_and_of_nobody_are_left_out_and_counted(written):
     nothing = {**V2, "dataType": "CORRECTION", "value": 0, "stringValue": "Better."}
     path = written(V3, judged, *unknown, nothing)
     found = read_label_file(path)
-    assert found.labels == read_labels(written(V3, name="one.jsonl"))
+    assert without_file(found.labels) == without_file(read_labels(written(V3, name="one.jsonl")))
     assert found.names == {"tone", "outcome"}
     assert found.notices == [
         "left out 1 score of judges",
@@ -180,7 +187,7 @@ def test_a_name_is_assigned_to_a_scorer(written, scored):
 def test_names_are_assigned_in_files_of_labels_too(tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text("sample,scorer,value\ns1,outcome,yes\n")
-    assert read_labels(path, names={"outcome": "tone"}) == [label("s1", "yes")]
+    assert read_labels(path, names={"outcome": "tone"}) == [label("s1", "yes", file="labels.csv")]
     assert read_label_file(path, names={"outcome": "tone"}).names == {"outcome"}
 
 
@@ -257,7 +264,7 @@ def test_labels_of_the_files_of_others_audit_a_judge(shared_data, tmp_path):
     judge = ScriptedJudge(lambda _: {"reason": "", "evidence": [], "verdict": "fitting"})
     made = run(samples, [PromptScorer(load_prompt("tone"), judge)], store=tmp_path / "runs.db")
     labels = read_labels(exports / "langfuse_scores.jsonl", names={"correct": "tone"}, run=made)
-    assert labels == [HumanLabel(sample="tr1", scorer="tone", value=True, annotator="u1", reason="ok")]
+    assert labels == [label("tr1", value=True, annotator="u1", reason="ok", file="langfuse_scores.jsonl")]
     [found] = audit(made, labels).scorers
     assert (found.labels, found.annotators, found.unused_labels) == (1, 1, {})
     with pytest.raises(TraceError, match="contains no label that this run can use: 1 score of judges"):

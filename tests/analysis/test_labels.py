@@ -41,9 +41,9 @@ def written(tmp_path):
 
 HAND = "sample,scorer,value,annotator\ns1,goal,yes,Ana\ns2,goal,0.5,\ns3,goal,,Ana\n"
 READ = [
-    HumanLabel(sample="s1", scorer="goal", value="yes", annotator="Ana"),
-    HumanLabel(sample="s2", scorer="goal", value="0.5"),
-    HumanLabel(sample="s3", scorer="goal", annotator="Ana"),
+    HumanLabel(sample="s1", scorer="goal", value="yes", annotator="Ana", file="labels.csv"),
+    HumanLabel(sample="s2", scorer="goal", value="0.5", file="labels.csv"),
+    HumanLabel(sample="s3", scorer="goal", annotator="Ana", file="labels.csv"),
 ]
 
 

@@ -12,7 +12,7 @@ import pytest
 from judgekit.analysis.labels import read_labels
 from judgekit.judges.prompt_file import load_prompt, prompt_file_text
 from judgekit.runs.alignments import assigned_role, read_alignments
-from judgekit.runs.audit_records import AuditRecord
+from judgekit.runs.audit_records import read_audit_record
 from judgekit.runs.results import Run
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
@@ -145,7 +145,7 @@ def test_a_rule_that_improves_is_shown_and_written_with_an_audit_record_of_the_t
     assert f"judging 3 candidates on {validation} labeled samples" in ended.err  # guidelines, examples, and both
     (alignment,) = read_alignments(RECEIPTS)
     (path,) = RECEIPTS.glob("tone_aligned-*.json")
-    audit_record = AuditRecord.model_validate_json(path.read_bytes())
+    audit_record = read_audit_record(path)
     assert audit_record.alignment == alignment
     assert audit_record.sample_count == test
     assert audit_record.agreement["agreement"].value == 1.0
@@ -160,7 +160,7 @@ def test_the_new_prompt_is_the_judge_that_was_tested(aligned, cli, judging):
         "run", "conversations.jsonl", "--scorer", "prompt:tone_aligned.md", "--gate", "tone_aligned.corrected >= 0.4"
     )
     assert ended.code == 0, ended.err
-    assert "audited on run 2" in ended.out
+    assert "audited less than a day ago on run 2" in ended.out
     assert judging.asked.total() == [assigned_role(one) for one in recordings()].count("train")  # others are cached
     assert not any("Shown by" in content or "judgekit" in content for content in judging.asked)
 

@@ -50,7 +50,7 @@ def test_a_run_is_audited_and_leaves_an_audit_record_beside_it(cli):
     kept()
     written(["lacking", "fitting", "lacking"] * 8)
     code, out, err = cli("audit", "last", "--labels", "labels.csv", "--show", 2)
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "labels.csv: 24 labels: 24 added\n")
     assert "kappa .40 [" in out  # of 24 samples 16 equal: (2/3 - 4/9) / (1 - 4/9)
     assert "the worst 2 of 8" in out
     (audit_record,) = Path(".judgekit/audits").iterdir()
@@ -215,7 +215,7 @@ def test_a_broken_audit_record_is_named_and_costs_no_report_and_an_audit_writes_
     assert not gate.met
     assert audit_record.name in gate.value_text
     cli("audit", 1, "--labels", "labels.csv")
-    assert Run.stored(1).audited["tone"].startswith("audited: kappa")
+    assert Run.stored(1).audited["tone"].startswith("audited less than a day ago: kappa")
 
 
 def test_a_recorded_judge_is_added_to_a_run_without_one_and_audited(cli):

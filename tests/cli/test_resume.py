@@ -373,7 +373,7 @@ def test_an_audit_of_one_judge_is_none_of_the_other_that_answers_in_the_same_run
     for judge in ("other", "default"):
         cli("run", path, "--scorer", F1, "--judge", "default")
         cli("score", "last", "--scorer", GOAL, "--judge", judge)
-    assert Run.stored(2).summary[GOAL].audited.startswith("audited: kappa 1.00")
+    assert Run.stored(2).summary[GOAL].audited.startswith("audited less than a day ago: kappa 1.00")
     assert Run.stored(3).summary[GOAL].audited.startswith("not audited")
 
 

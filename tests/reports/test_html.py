@@ -291,7 +291,7 @@ def test_beside_each_judged_mean_stands_whether_its_judge_was_audited(run_with_a
     text = "".join(html_report(run_with_audit("kappa")))
     page = Page(text)
     assert text.count("<bdi>not audited</bdi>") == 1  # where no script runs, too
-    said = ["audited: kappa .71 [.58, .82], n=120", "not audited", ""]
+    said = ["audited less than a day ago: kappa .71 [.58, .82], n=120", "not audited", ""]
     assert [line["audited"] for line in page.head["b"]["scorers"]] == said
     assert page.head["audit"] is None
     assert "#/audit" not in {attributes.get("href") for _, attributes in page.tags}

@@ -86,7 +86,7 @@ def test_what_judges_cost_stands_beside_it(price, cost, run_of):
 @pytest.mark.parametrize("text", ["kappa", *HOSTILE])
 def test_beside_each_judged_mean_stands_whether_its_judge_was_audited(text, run_with_audit):
     found = page(run_with_audit(text))
-    said = f"audited: {text} .71 [.58, .82], n=120".replace("|", "¦")
+    said = f"audited less than a day ago: {text} .71 [.58, .82], n=120".replace("|", "¦")
     assert found.code[:4] == ["a", " ".join(printable(said).split(" ")), "b", "not audited"]
     assert found.tags == page(run_with_audit("kappa")).tags
 

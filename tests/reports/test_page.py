@@ -519,7 +519,11 @@ def test_pairs_that_are_left_out_can_be_looked_at(compared, opened):
 def test_an_audit_leads_to_the_samples_on_which_people_and_the_judge_differ(audited, opened):
     with opened(audited) as page:
         row = page.locator(".lines tbody tr", has_text="agent_goal")
-        assert row.locator("td[data-name=audit]").inner_text().startswith("audited: kappa .71 [.58, .82]")
+        assert (
+            row.locator("td[data-name=audit]")
+            .inner_text()
+            .startswith("audited less than a day ago: kappa .71 [.58, .82]")
+        )
         assert page.locator(".lines tbody tr", has_text="tool_call_f1").locator(".unaudited").count() == 0
         row.locator("td[data-name=audit] a").click()
         page.wait_for_selector(".audit")

@@ -168,11 +168,11 @@ def test_beside_each_judged_mean_stands_whether_its_judge_was_audited(run_with_a
     show_summary(run.summary, made)
     assert tables(out.getvalue())[1] == [
         ["asked a judge", "audit", "requests", "cached", "tokens", "cost"],
-        ["a", r"audited: kappa\x1b[2J .71 [.58, .82], n=120", "1", "0", "unknown", "$0.0000"],
+        ["a", r"audited less than a day ago: kappa\x1b[2J .71 [.58, .82], n=120", "1", "0", "unknown", "$0.0000"],
         ["b", "not audited", "1", "0", "unknown", "$0.0000"],
     ]
     assert str(run).splitlines()[-3:] == [
-        r"a  1.00 (n=1 of 1)  1 judge requests, 0 from cache, tokens unknown, $0.0000  'audited: kappa\x1b[2J .71 [.58, .82], n=120'",
+        r"a  1.00 (n=1 of 1)  1 judge requests, 0 from cache, tokens unknown, $0.0000  'audited less than a day ago: kappa\x1b[2J .71 [.58, .82], n=120'",
         "b  1.00 (n=1 of 1)  1 judge requests, 0 from cache, tokens unknown, $0.0000  not audited",
         "c  1.00 (n=1 of 1)",
     ]

@@ -51,6 +51,7 @@ from judgekit import (
     Trace,
     WeightedCriteria,
     aadd_scorers,
+    add_labels,
     add_scorers,
     aplan,
     aresume,
@@ -66,6 +67,7 @@ from judgekit import (
     resume,
     run,
     scorer,
+    stored_labels,
     write,
 )
 from judgekit.constraints import Before
@@ -151,6 +153,7 @@ async def uses() -> None:
     )
     assert_type(check_gates(results, ["failed <= 1%"]).met, bool)
     report(results, "report.html")
+    assert_type(add_labels(results, stored_labels(results)).changed, int)
     labels = [*read_labels("labels.csv"), HumanLabel(sample="s", scorer="tone", value=True)]
     assert_type(audit(results, labels, guarantee=0.1).scorers[0].correction.effective_labels, float | None)
     assert_type(Selective(Repeat(scorers[0], "auto"), 0.8, escalate=scorers[1]).score(sample), Score)
