@@ -100,6 +100,7 @@ class JudgeCall(FrozenModel):
         usage: The token counts, for cached replies those of the original request; ``None`` if not reported.
         cost_usd: The cost in US dollars; ``None`` if the price is unknown.
         price_list: The list that the price comes from, such as ``litellm 1.106.2``; ``None`` if there is none.
+        saved_usd: What input tokens that the provider had cached saved, in US dollars; ``None`` if it is unknown.
         tier: If the flex tier was asked for, the one that was billed: ``flex``, or ``full`` at the full price.
         seconds: The duration in seconds.
         error: The class of the error; ``None`` if there was none.
@@ -114,6 +115,7 @@ class JudgeCall(FrozenModel):
     usage: Usage | None = None
     cost_usd: float | None = None
     price_list: str | None = None
+    saved_usd: float | None = None
     tier: Literal["flex", "full"] | None = None
     seconds: float = 0.0
     error: str | None = None

@@ -43,6 +43,7 @@ class CallRecorder:
                     usage=reply.usage if reply else None,
                     cost_usd=reply.cost_usd if reply else None,
                     price_list=reply.price_list if reply else None,
+                    saved_usd=reply.saved_usd if reply else None,
                     tier=_billed_tier(request, reply),
                     seconds=perf_counter() - started,
                     error=problem,

@@ -5,6 +5,7 @@ from asyncio import AbstractEventLoop, Task
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from hashlib import sha256
 from typing import Any, Generic, Self, TypeAlias, cast
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
@@ -230,6 +231,7 @@ class Judge(JudgeSettings):
             repeat=repeat,
             max_output_tokens=self.own_output_limit,
             tier=self.tier,
+            prefix_key=filled.conversation and sha256(filled.conversation.encode(errors="replace")).hexdigest()[:32],
             key_parts=self.key_parts,
         )
 

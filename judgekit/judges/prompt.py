@@ -31,6 +31,7 @@ class FilledPrompt(NamedTuple):
         has_sub_agents: Whether they show conversations of sub-agents, whose messages are numbered by paths.
         images: The images that are shown, each with the line of the messages that it stands behind.
         hidden_media: The number of media of the recording that are not shown, by their kind and the reason.
+        conversation: The text that the messages of all questions about the recording begin with; empty if there is none.
     """
 
     messages: tuple[ChatMessage, ChatMessage]
@@ -38,6 +39,7 @@ class FilledPrompt(NamedTuple):
     has_sub_agents: bool
     images: tuple[tuple[str, Image], ...]
     hidden_media: Mapping[tuple[str, str], int]
+    conversation: str
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ class Prompt:
         if options.images is not None and (shown_images or any(kind == "image" for kind, _ in hidden_media)):
             system += f"\n\n{shared_text('system.images.md')}"
         messages = ChatMessage("system", system), ChatMessage("user", user)
-        return FilledPrompt(messages, omitted, has_sub_agents, shown_images, hidden_media)
+        return FilledPrompt(messages, omitted, has_sub_agents, shown_images, hidden_media, conversation)
 
 
 @cache

@@ -59,6 +59,8 @@ class Request:
             one. Not part of the key, since truncated replies are never stored.
         output_limit_name: The server's name for that limit, if it refused the usual one. Not part of the key.
         tier: ``flex`` asks for the cheaper tier; ``full`` would have, had it capacity. Not part of the key.
+        prefix_key: A name for what all questions about the recording begin with, by which a provider finds it in its cache;
+            empty if there is nothing of the kind. Not part of the key.
         key_parts: Other values that the reply depends on, by name; see `JudgeSettings.key_parts`.
         is_follow_up: Whether the request follows a paid but unusable reply. Not part of the key.
     """
@@ -81,6 +83,7 @@ class Request:
     max_output_tokens: int | None = None
     output_limit_name: str | None = None
     tier: Literal["default", "flex", "full"] = "default"
+    prefix_key: str = ""
     key_parts: JsonObject = field(default_factory=dict[str, JsonValue])
     is_follow_up: bool = False
 
@@ -274,6 +277,7 @@ class Reply(FrozenModel):
         price_list: The list that the price is from, such as ``litellm 1.106.2``; ``None`` if the price was set by the
             user, or the provider reported the cost.
         service_tier: The tier that the request was billed in, such as ``flex``, if reported.
+        saved_usd: What the input tokens that the provider had cached saved, in US dollars; ``None`` if it is unknown.
         logprobs: One for each token, if requested (``params = {logprobs = true}``).
     """
 
@@ -285,6 +289,7 @@ class Reply(FrozenModel):
     cost_usd: float | None = Field(default=None, allow_inf_nan=False)
     price_list: str | None = None
     service_tier: ReportedName = None
+    saved_usd: float | None = Field(default=None, allow_inf_nan=False)
     logprobs: Many[TokenLogprob] | None = None
 
 

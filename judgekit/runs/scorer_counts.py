@@ -35,6 +35,8 @@ class ScorerCounts(ScoredValues):
             them.
         cost_usd: The cost of these requests; ``None`` if a price is unknown.
         price_lists: The lists behind the costs, such as ``litellm 1.106.2``.
+        cached_tokens: The number of these tokens that the provider had cached.
+        saved_usd: What the cached tokens saved, as far as it is known.
         tiers: The number of requests that asked for the flex tier, by the tier that was billed.
         missing: The number of samples without a score in a run that was stopped or interrupted.
         qualifier: The words before a total that is not exact: ``about `` or ``at least ``.
@@ -59,6 +61,8 @@ class ScorerCounts(ScoredValues):
     tokens: int | None = 0
     cost_usd: float | None = 0.0
     price_lists: set[str] = field(default_factory=set[str])
+    cached_tokens: int = 0
+    saved_usd: float = 0.0
     tiers: Counter[str] = field(default_factory=Counter[str])
     missing: int = 0
     qualifier: str = ""
@@ -134,6 +138,8 @@ class ScorerCounts(ScoredValues):
         self.cached += other.cached
         self._add_paid(other.tokens, other.cost_usd)
         self.price_lists |= other.price_lists
+        self.cached_tokens += other.cached_tokens
+        self.saved_usd += other.saved_usd
         self.tiers += other.tiers
         self.missing += other.missing
         self.qualifier = max(self.qualifier, other.qualifier, key=_QUALIFIERS.index)
@@ -164,6 +170,8 @@ class ScorerCounts(ScoredValues):
             self.cached += 1
             return
         self.requests += call.is_request
+        self.cached_tokens += (call.usage and call.usage.cached_tokens) or 0
+        self.saved_usd += call.saved_usd or 0.0
         if call.tier is not None:
             self.tiers[call.tier] += 1
         if call.price_list is not None:

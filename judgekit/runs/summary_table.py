@@ -74,7 +74,14 @@ def summary_columns(
             of_judge("tokens", lambda line: "unknown" if line.tokens is None else f"{line.tokens:,}"),
             of_judge("cost", lambda line: "unknown" if line.cost_usd is None else f"${line.cost_usd:.4f}"),
         ]
+    if any(line.cached_tokens for line in lines):
+        columns.append(of_judge("cached by provider", _provider_cache))
     return columns
+
+
+def _provider_cache(line: ScorerSummary) -> str:
+    """Return how many tokens the provider had cached, and what that saved."""
+    return f"{line.cached_tokens:,} tokens{f', ${line.saved_usd:.4f} saved' if line.saved_usd else ''}"
 
 
 def column_rows(columns: Sequence[SummaryColumn]) -> list[tuple[str, ...]]:

@@ -37,7 +37,8 @@ class Repeat(WrapperScorer):
     With ``repeats="auto"``, it asks until the lead of a value is decisive, at least 4 and at most 9 times: until further
     repeats could not change the first place, or until it is the more likely of the first two with a probability above
     95 %. Four equal repeats are enough. The minimum number that could still decide is asked concurrently, always in the
-    same order, so that a replay gives the same score. By mean, every repeat counts, so it cannot stop early.
+    same order, so that a replay gives the same score. By mean, every repeat counts, so it cannot stop early. The first
+    repeat is awaited alone, so that the others find the conversation in the provider's cache.
 
     Skipped if the scorer skips. Fails if any repeat fails, so that no verdict rests on fewer repeats than requested; the
     others are cached, and only the failed ones are asked again. An abstention counts as a value of its own. The
@@ -75,6 +76,7 @@ class Repeat(WrapperScorer):
         """Return the score of one sample."""
         scores: list[Score] = []
         while more := self._missing_repeats(scores):
+            more = more if scores else 1  # the provider caches the prompt with the first answer
             scores += await gather_all(self._repeat(sample, len(scores) + index) for index in range(more))
         calls = [call for score in scores for call in score.calls]
         warnings = merged_warnings(scores)

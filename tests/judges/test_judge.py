@@ -98,6 +98,7 @@ PAID = {
     "system_fingerprint": "fp_1",
     "usage": Usage(input_tokens=1000, output_tokens=50, cached_tokens=400, reasoning_tokens=30),
     "cost_usd": (1000 * 2 + 50 * 8) / 1e6,
+    "saved_usd": 0.0,
 }
 PRICE = Price(input=2, output=8)
 
@@ -117,7 +118,7 @@ def test_a_good_reply_is_one_request_one_answer_and_one_call_with_its_cost(serve
         "messages": [turn._asdict() for turn in GOAL.fill(sample).messages],
         "response_format": {
             "type": "json_schema",
-            "json_schema": {"name": GOAL.name, "schema": strict_schema(Opinion), "strict": True},
+            "json_schema": {"name": "answer", "schema": strict_schema(Opinion), "strict": True},
         },
         "temperature": 0,
     }
@@ -444,7 +445,7 @@ def test_many_scorers_that_ask_the_same_at_once_send_one_request(server, local, 
     assert without_time(first.calls) == [call(prompt=GOAL_VERSION, **PAID)]
     for score in others:
         assert tuple(without_time(score.calls)) == (
-            call(prompt=GOAL_VERSION, **PAID | {"cached": True, "cost_usd": 0.0}),
+            call(prompt=GOAL_VERSION, **PAID | {"cached": True, "cost_usd": 0.0, "saved_usd": None}),
         )
         assert score.value == 1.0
 

@@ -207,7 +207,7 @@ def test_tokens_are_reckoned_at_four_bytes_each(question):
 def test_a_reply_keeps_what_the_provider_did_not_say_apart_from_zero():
     reply = Reply(text="x")
     nothing = dict.fromkeys(
-        ("model", "system_fingerprint", "usage", "cost_usd", "price_list", "service_tier", "logprobs")
+        ("model", "system_fingerprint", "usage", "cost_usd", "price_list", "service_tier", "saved_usd", "logprobs")
     )
     assert json.loads(reply.model_dump_json()) == {"text": "x", "finish_reason": "stop", **nothing}
     with pytest.raises(ValidationError, match="frozen"):

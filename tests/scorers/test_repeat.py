@@ -224,18 +224,25 @@ def test_by_auto_a_draw_that_fails_ends_it_since_it_will_be_asked_again():
     assert (found.status, found.reason) == ("failed", "1 of 4 repeats failed: OverloadError: busy")
 
 
-def test_by_auto_as_many_are_asked_at_once_as_it_takes_in_any_case():
-    met = asyncio.Barrier(4)
+@pytest.mark.parametrize("repeats", ["auto", 4])
+def test_the_first_is_asked_alone_and_then_as_many_at_once_as_it_takes_in_any_case(repeats):
+    met, under_way, alone = asyncio.Barrier(3), [], []
 
     @dataclass(frozen=True)
     class Waiting:
         name: str = "waiting"
 
         async def ascore(self, _sample: Sample, /) -> Score:
-            await met.wait()
+            under_way.append(self)
+            if not alone:
+                await asyncio.sleep(0.01)
+                alone.append(len(under_way))
+            else:
+                await met.wait()
             return scored(1.0)
 
-    assert asyncio.run(asyncio.wait_for(Repeat(Waiting(), repeats="auto").ascore(SAMPLE), 5)).value == 1
+    assert asyncio.run(asyncio.wait_for(Repeat(Waiting(), repeats=repeats).ascore(SAMPLE), 5)).value == 1
+    assert alone == [1]
 
 
 def test_by_auto_the_repeats_are_the_first_of_any_number_of_repeats(tmp_path):

@@ -165,6 +165,7 @@ def parse_completion(body: bytes, masked: SecretMask, where: str, price: Price |
         cost_usd=cost,
         price_list=price_list,
         service_tier=completion.service_tier,
+        saved_usd=None if price is None else price.saved(usage, completion.service_tier),
     )
     if choice.finish_reason == "error":
         raise errors.LostError(f"{where}: the provider aborted the reply: {shorten_server_text(reply.text)}")

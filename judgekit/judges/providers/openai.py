@@ -6,7 +6,6 @@ traverse each body, send headers that it finds in the environment, and decompres
 
 import asyncio
 import os
-import re
 import sys
 from datetime import date
 from difflib import get_close_matches
@@ -43,6 +42,9 @@ _LOOKUP = 10.0
 
 _OPENAI = (".openai.com", ".openai.azure.com")
 """Hosts whose reasoning models reject ``max_tokens``. Many other servers know only that."""
+
+_SCHEMA_NAME = "answer"
+"""The name of all schemas: OpenAI counts it as part of the prefix that its cache can share."""
 
 _ACCOUNT = {"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"}
 """The headers that OpenAI itself is sent from the environment, and their variables."""
@@ -84,6 +86,8 @@ class OpenAIClient:
         where, handled = f"{request.judge} at {request.base_url}", sys.exception()
         params = request.sent_params("max_completion_tokens" if self._host.endswith(_OPENAI) else "max_tokens")
         content = {"model": request.model, "messages": chat_messages(request), **params, **response_format(request)}
+        if request.prefix_key and self._host.endswith(_OPENAI):  # many other servers reject what they do not know
+            content.setdefault("prompt_cache_key", request.prefix_key)
         empty = self._empty
         try:
             body = to_json(content)
@@ -203,6 +207,5 @@ def response_format(request: Request) -> JsonObject:
         return {}
     if request.output_mode == "json_object":
         return {"response_format": {"type": "json_object"}}
-    name = re.sub(r"[^\w-]", "_", request.schema_name, flags=re.ASCII)[:64]  # other names are rejected
-    schema: JsonObject = {"name": name, "schema": request.schema, "strict": True}
+    schema: JsonObject = {"name": _SCHEMA_NAME, "schema": request.schema, "strict": True}
     return {"response_format": {"type": "json_schema", "json_schema": schema}}

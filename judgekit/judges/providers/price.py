@@ -33,3 +33,10 @@ class Price(FrozenModel):
         cached_price = self.input if self.cached is None else self.cached
         paid = (usage.input_tokens - cached) * self.input + cached * cached_price + usage.output_tokens * self.output
         return paid / 1_000_000
+
+    def saved(self, usage: Usage | None, tier: str | None = None) -> float | None:
+        """Return what the input tokens that the provider had cached saved, or ``None`` if it is unknown."""
+        if usage is None or usage.cached_tokens is None or (cost := self.of(usage, tier)) is None:
+            return None
+        in_full = self.of(usage.model_copy(update={"cached_tokens": 0}), tier)
+        return None if in_full is None else in_full - cost

@@ -70,7 +70,7 @@ def test_the_request_holds_model_messages_strict_schema_and_parameters(server, c
         "response_format": {
             "type": "json_schema",
             "json_schema": {
-                "name": "goodness",
+                "name": "answer",
                 "schema": {"type": "object", "properties": {"good": {"type": "boolean"}}},
                 "strict": True,
             },
@@ -102,13 +102,14 @@ def test_on_lower_steps_less_is_asked_of_the_form(server, complete, step, form):
     assert {name: value for name, value in received.body.items() if name not in ("model", "messages")} == form
 
 
-@pytest.mark.parametrize(
-    ("name", "sent"), [("own prompt.v2", "own_prompt_v2"), ("güte", "g_te"), ("x" * 80, "x" * 64), ("a-b_C1", "a-b_C1")]
-)
-def test_the_schema_has_a_name_that_the_api_takes(server, complete, name, sent):
+def test_questions_about_one_recording_begin_alike_so_that_the_provider_s_cache_serves_them(server, complete):
+    """OpenAI counts the schema as the beginning of the prompt, with its name."""
     server.script = [server.says("x")]
-    complete(server.url, schema_name=name)
-    assert server.requests[0].body["response_format"]["json_schema"]["name"] == sent
+    for name in ("goodness", "own prompt.v2"):
+        complete(server.url, schema_name=name, prefix_key="abc")
+    first, second = (received.body for received in server.requests)
+    assert first == second
+    assert "prompt_cache_key" not in first  # which servers of others may reject
 
 
 def test_a_good_reply_comes_with_its_model_usage_and_cost(server, complete):
@@ -119,6 +120,7 @@ def test_a_good_reply_comes_with_its_model_usage_and_cost(server, complete):
         system_fingerprint="fp_1",
         usage=USAGE,
         cost_usd=(600 * 2 + 400 * 0.5 + 50 * 8) / 1e6,
+        saved_usd=(1000 * 2 + 50 * 8) / 1e6 - (600 * 2 + 400 * 0.5 + 50 * 8) / 1e6,
     )
 
 
@@ -179,7 +181,8 @@ def test_openai_itself_is_told_the_organization_and_the_project_and_nothing_else
     route = mocked.post(f"https://{host}/v1/chat/completions").respond(
         json={"choices": [{"message": {"content": "x"}}]}
     )
-    complete(f"https://{host}/v1")
+    complete(f"https://{host}/v1", prefix_key="abc")
+    assert json.loads(route.calls[0].request.content)["prompt_cache_key"] == "abc"
     sent = route.calls[0].request.headers
     assert route.call_count == 1
     assert (sent["authorization"], sent["openai-organization"], sent["openai-project"]) == (
