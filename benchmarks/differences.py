@@ -6,6 +6,8 @@ paired: the mean difference of paired scores, by `judgekit.stats.comparison.pair
 corrected: the difference that people would see, with few labels, by `judgekit.stats.corrected_difference`.
 plans: a gate on the lower bound of a corrected mean after the number of labels that
     `judgekit.stats.label_planning.labels_to_meet` plans for it.
+tasks: what `judgekit.analysis.difference.compare_scorer` shows of a difference after the number of tasks that
+    `judgekit.stats.comparison_planning.tasks_needed` plans by an earlier run.
 
 python benchmarks/differences.py [TABLE ...] [--runs 2000]
 """
@@ -20,7 +22,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from judgekit.analysis.difference import compare_scorer
+from judgekit.analysis.sample_pairs import ScoredPairs
 from judgekit.stats.comparison import paired_interval
+from judgekit.stats.comparison_planning import TaskSpread, tasks_needed
 from judgekit.stats.corrected_difference import LabeledTasks, corrected_difference
 from judgekit.stats.intervals import t_interval
 from judgekit.stats.label_planning import labels_to_meet
@@ -173,9 +178,90 @@ def plans(runs: int) -> None:
                 )
 
 
+def logistic(values: Values) -> Values:
+    return 1 / (1 + np.exp(-values))
+
+
+class System:
+    """Tasks of unequal difficulty, on which two systems differ by a difference of their means.
+
+    A trial passes or fails; has a score from 1 to 5; or, in nine of ten, passes or fails, and else has an F1 in between.
+    """
+
+    def __init__(self, kind: str, mean: float, hardness: float, related: float, difference: float) -> None:
+        self.kind, self.hardness, self.related = kind, hardness, related
+        random, shifts = np.random.default_rng(8), list[float]()
+        for wanted in (mean, mean + difference):
+            low, high = -20.0, 20.0
+            for _ in range(40):
+                middle = (low + high) / 2
+                chances = logistic(middle + hardness * np.random.default_rng(8).normal(size=50_000))
+                low, high = (middle, high) if chances.mean() < wanted else (low, middle)
+            shifts.append(low)
+        self.shifts = shifts
+        a, b = self.chances(random, 50_000)
+        self.correlation = float(np.corrcoef(a, b)[0, 1])
+
+    def chances(self, random: Random, tasks: int) -> tuple[Values, Values]:
+        shared, own = random.normal(size=tasks), random.normal(size=tasks)
+        other = self.related * shared + sqrt(1 - self.related**2) * own
+        return logistic(self.shifts[0] + self.hardness * shared), logistic(self.shifts[1] + self.hardness * other)
+
+    def trials(self, random: Random, chances: Values, trials: int) -> Values:
+        each = chances[:, np.newaxis].repeat(trials, axis=1)
+        if self.kind == "1 to 5":
+            return random.binomial(4, each) / 4
+        passed = (random.random(each.shape) < each).astype(float)
+        if self.kind == "F1":
+            return np.where(
+                random.random(each.shape) < 0.1, np.clip(each + random.uniform(-0.1, 0.1, each.shape), 0, 1), passed
+            )
+        return passed
+
+
+def tasks(runs: int) -> None:
+    head("scores", "mean of A", "hardness, relation", "difference", "trials", "earlier run", "tasks planned", "shown")
+    cells = (
+        *(("pass or fail", 0.6, hardness, 0.7, difference, trials) for hardness in (1.0, 3.0) for difference in (0.1, 0.2) for trials in (1, 3, 5)),
+        ("pass or fail", 0.6, 1.0, 0.7, 0.05, 3),
+        *(("pass or fail", 0.9, 2.0, 0.9, difference, trials) for difference in (0.05, -0.1) for trials in (1, 4)),
+        *((kind, 0.7, 1.0, 0.8, difference, trials) for kind in ("1 to 5", "F1") for difference in (0.04, -0.1) for trials in (1, 3)),
+    )  # fmt: skip
+    for kind, mean, hardness, related, difference, trials in cells:
+        system = System(kind, mean, hardness, related, difference)
+        for earlier, plans in ((2_000, 1), (100, 10)):
+            random, shown, planned = np.random.default_rng(9), 0, list[int]()
+            each = max(1, min(runs, 1_000) // plans)
+            for _ in range(plans):
+                known = system.trials(random, system.chances(random, earlier)[0], 4)
+                n = tasks_needed(
+                    TaskSpread(known.tolist()), difference, trials=trials, correlation=max(0.0, system.correlation)
+                )
+                planned.append(n)
+                for _ in range(each):
+                    a, b = (system.trials(random, side, trials).ravel() for side in system.chances(random, n))
+                    numbers = np.arange(len(a))
+                    found, _, _ = compare_scorer(
+                        "s",
+                        ScoredPairs(numbers, numbers, a, b, numbers // trials, [None] * len(a), [None] * len(a), {}),
+                    )
+                    interval = found.interval
+                    beyond = interval is not None and (interval.low > 0 if difference > 0 else interval.high < 0)
+                    shown += beyond and found.p is not None and found.p < 0.05
+            print(
+                f"| {kind} | {mean} | {hardness}, {system.correlation:.2f} | {difference:+} | {trials} | {earlier} tasks | {np.mean(planned):.0f} | {shown / plans / each:.0%} |",
+                flush=True,
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    tables: dict[str, Callable[[int], None]] = {"paired": paired, "corrected": corrected, "plans": plans}
+    tables: dict[str, Callable[[int], None]] = {
+        "paired": paired,
+        "corrected": corrected,
+        "plans": plans,
+        "tasks": tasks,
+    }
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=", ".join(tables))
     parser.add_argument("--runs", type=int, default=2_000)
     given = parser.parse_args()

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from judgekit.analysis.audit import audit as audit
     from judgekit.analysis.compare import Comparison as Comparison
     from judgekit.analysis.compare import compare as compare
+    from judgekit.analysis.comparison_plan import ComparisonPlan as ComparisonPlan
+    from judgekit.analysis.comparison_plan import plan_comparison as plan_comparison
     from judgekit.analysis.gates import check_gates as check_gates
     from judgekit.analysis.labels import HumanLabel as HumanLabel
     from judgekit.analysis.labels import read_labels as read_labels
@@ -112,6 +114,7 @@ _NAMES = {
     "alignment.result": "Alignment",
     "analysis.audit": "audit",
     "analysis.compare": "compare Comparison",
+    "analysis.comparison_plan": "plan_comparison ComparisonPlan",
     "analysis.gates": "check_gates",
     "analysis.labels": "HumanLabel read_labels",
     "analysis.stored_labels": "add_labels stored_labels",

@@ -5,16 +5,10 @@ from math import ceil, sqrt
 
 import numpy as np
 
+from judgekit.stats.planning import smallest_enough
 from judgekit.stats.prediction_powered import MIN_LABELS, PPIMean, ppi_mean
 
 _MOST = 10**9
-_DRAWS = 800
-"""The most corrected means that are simulated for a number of labels."""
-_BATCH = 100
-_SURE = 4.0
-"""The distance from the wanted share of means, in standard errors, at which the simulation stops early."""
-_PRECISION = 0.02
-"""The share of a number of labels to which it is searched."""
 _SIMULATED = 1_000
 _TIMES_LABELS = 10
 """At most this many samples, or this many times the labels, are simulated: further ones hardly narrow the interval."""
@@ -77,28 +71,13 @@ def labels_to_meet(
     both = min(both, share, judged_share)
     chances = [both, judged_share - both, share - both, max(0.0, 1 - judged_share - share + both)]
 
-    def is_enough(labels: int) -> bool:
-        random, met = np.random.default_rng(seed), 0
+    def meets(random: np.random.Generator, labels: int) -> bool:
         others = min(samples, max(_SIMULATED, _TIMES_LABELS * labels)) - labels
-        for drawn in range(1, _DRAWS + 1):
-            right, lenient, strict, failed = random.multinomial(labels, chances)
-            human = np.repeat((1.0, 0.0, 1.0, 0.0), (right, lenient, strict, failed))
-            judged = np.repeat((1.0, 0.0), (right + lenient, strict + failed))
-            passed = random.binomial(others, judged_share)
-            mean = ppi_mean(human, judged, np.repeat((1.0, 0.0), (passed, others - passed)))
-            met += mean is not None and goal(mean)
-            if not drawn % _BATCH and abs(met / drawn - power) > _SURE * sqrt(power * (1 - power) / drawn):
-                return met > power * drawn
-        return met >= power * _DRAWS
+        right, lenient, strict, failed = random.multinomial(labels, chances)
+        human = np.repeat((1.0, 0.0, 1.0, 0.0), (right, lenient, strict, failed))
+        judged = np.repeat((1.0, 0.0), (right + lenient, strict + failed))
+        passed = random.binomial(others, judged_share)
+        mean = ppi_mean(human, judged, np.repeat((1.0, 0.0), (passed, others - passed)))
+        return mean is not None and goal(mean)
 
-    low, high = MIN_LABELS - 1, MIN_LABELS
-    while high < samples and not is_enough(high):
-        low, high = high, 2 * high
-    if high >= samples:
-        if samples < MIN_LABELS or not is_enough(samples):
-            return None
-        high = samples
-    while high - low > max(1, _PRECISION * high):
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_enough(middle) else (middle, high)
-    return high
+    return smallest_enough(meets, MIN_LABELS, samples, power=power, seed=seed)
