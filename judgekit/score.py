@@ -104,6 +104,9 @@ class JudgeCall(FrozenModel):
         tier: If the flex tier was asked for, the one that was billed: ``flex``, or ``full`` at the full price.
         seconds: The duration in seconds.
         error: The class of the error; ``None`` if there was none.
+        share: The share of this question in a request that answers several, which usage and cost are those of; ``None``
+            if they are those of the whole request.
+        together: The prompts of all questions of that request, in its order; empty if it has only one.
         exchange: The messages and the reply, which a run stores separately; not part of the JSON.
     """
 
@@ -119,12 +122,24 @@ class JudgeCall(FrozenModel):
     tier: Literal["flex", "full"] | None = None
     seconds: float = 0.0
     error: str | None = None
+    share: float | None = None
+    together: Many[str] = ()
     exchange: JudgeExchange | None = Field(default=None, exclude=True, repr=False)
 
     @property
     def is_request(self) -> bool:
         """Whether a server was reached. Cached replies and failed connections are no requests."""
         return not self.cached and self.error != UnreachableError.__name__
+
+    @property
+    def count(self) -> float:
+        """1, or the share of this question in a request that answers several."""
+        return 1 if self.share is None else self.share
+
+    @property
+    def requests(self) -> float:
+        """The number of requests that were sent: 1, a share of one, or 0."""
+        return self.count if self.is_request else 0
 
     @property
     def tokens_paid(self) -> int | None:

@@ -279,8 +279,8 @@ class Aligning:
             roles=self.roles,
             by_hand=any(case.selection == "convenience" for case in self.cases),
             unused_labels=dict(self.unused_labels),
-            requests=self.usage.requests,
-            cached=self.usage.cached,
+            requests=round(self.usage.requests),
+            cached=round(self.usage.cached),
             cost_usd=self.usage.cost_usd,
         )
 

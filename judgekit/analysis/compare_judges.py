@@ -137,8 +137,8 @@ class JudgeResult(FrozenModel):
     answered: dict[str, int]
     reported_models: dict[str, dict[str, int]] = Field(default_factory=dict[str, dict[str, int]])
     fell_back: int = 0
-    requests: int
-    cached: int
+    requests: int | float
+    cached: int | float
     tokens: int | None
     cost_usd: float | None
     seconds: float | None

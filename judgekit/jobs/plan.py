@@ -1,7 +1,7 @@
 """Plans of runs: the requests that a run would send to its judges, and what these would take."""
 
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -60,12 +60,12 @@ class RunPlan:
     @property
     def requests(self) -> int:
         """The number of requests."""
-        return sum(line.requests for line in self.summary)
+        return round(sum(line.requests for line in self.summary))
 
     @property
     def cached(self) -> int:
         """The number of replies that would come from the cache."""
-        return sum(line.cached for line in self.summary)
+        return round(sum(line.cached for line in self.summary))
 
     @property
     def tokens(self) -> int | None:
@@ -105,7 +105,7 @@ class RunPlan:
 class _Usage:
     """The requests and tokens of a plan, by judge."""
 
-    requests: Counter[str] = field(default_factory=Counter[str])
+    requests: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     tokens: Counter[str] = field(default_factory=Counter[str])
     prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
     flex_savings_usd: float = 0.0
@@ -114,7 +114,7 @@ class _Usage:
         """Add the requests of a score."""
         for call in row.score.calls:
             if call.is_request:
-                self.requests[call.judge] += 1
+                self.requests[call.judge] += call.requests
                 self.tokens[call.judge] += call.tokens_paid or 0
                 price = self.prices.get(call.judge) if call.tier == "flex" else None
                 if price is not None and (flex := price.of(call.usage, "flex")) is not None:
@@ -179,7 +179,7 @@ async def make_plan(built: BuiltScorers, samples: Iterable[Sample] | None = None
         {} if built.config is None else built.config.judges_used,
         number,
         usage.durations(find_judges(judged)),
-        round(measured * number + (measured + _REPLY_BYTES) * keeps_text * usage.requests.total()),
+        round(measured * number + (measured + _REPLY_BYTES) * keeps_text * sum(usage.requests.values())),
         None,
         usage.flex_savings_usd,
     )

@@ -102,6 +102,7 @@ def extension_session(
     options = options.model_copy(update={"scorers": (*options.scorers, *specs)})
     added = {
         "scorers": (*before.scorers, *map(ScorerRecord.of, built.scorers)),
+        "added": (*before.added, len(before.scorers)),
         "options": options.model_dump(mode="json", by_alias=True),
         "ended_at": None,
     }

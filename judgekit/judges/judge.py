@@ -25,6 +25,7 @@ from judgekit.judges.request import Layer, Reply, Request, TokenLogprob
 from judgekit.judges.schema import strict_schema
 from judgekit.judges.settings import JudgeSettings
 from judgekit.judges.structured_output import SchemaSupport
+from judgekit.judges.together import Question, ask_together
 from judgekit.score import JudgeCall, ScaleValue, Score, check_declared, current_plan, current_repeat, ledger
 from judgekit.traces.equality import copy_json
 from judgekit.traces.sample import Sample
@@ -69,8 +70,12 @@ class Judgment(Generic[Answer]):
     ) -> Score:
         """Return the score for the answer, which mentions how much of the recording the judge was not shown.
 
-        Media that it was not shown are in the warnings, and as ``hidden_media`` in the details.
+        Media that it was not shown are in the warnings, and as ``hidden_media`` in the details. Questions that were
+        answered in the same request are there as ``asked_together``.
         """
+        answered = next((call for call in reversed(self.calls) if call.error is None), None)
+        if answered is not None and answered.together:
+            details = {**details, "asked_together": list(answered.together)}
         if self.omitted:
             reason = f"{reason} ({self.omitted:,} characters of the recording were left out of the prompt)"
             details = {**details, "omitted_characters": self.omitted}
@@ -160,7 +165,8 @@ class Judge(JudgeSettings):
     ) -> Judgment[Answer]:
         """Ask a question about a sample. If the reply cannot be used, ask the judge once to correct it.
 
-        Inside `judgekit.score.independent_repeat`, equal questions are answered independently.
+        With ``together``, a run sends it in one request with the questions of its other scorers. If that has no usable
+        answer to it, it is sent alone. Inside `judgekit.score.independent_repeat`, equal questions are answered independently.
 
         Args:
             prompt: The question.
@@ -179,10 +185,11 @@ class Judge(JudgeSettings):
         with ledger() as calls:
             try:
                 if self.images is None:
-                    request = self.build_request(prompt, sample, answer, check)
+                    question = self._question(prompt, sample, answer, check)
                 else:  # to decode and hash images takes milliseconds
-                    request = await asyncio.to_thread(self.build_request, prompt, sample, answer, check)
-                reply = await self._reply(request)
+                    question = await asyncio.to_thread(self._question, prompt, sample, answer, check)
+                reply = await ask_together(question) or await self._reply(question.request)
+                request = question.request
                 answered = cast("Answer", request.answer(reply))
                 return Judgment(answered, tuple(calls), sample, request.omitted, request.hidden_media, reply.logprobs)
             except _FALLS_BACK as error:
@@ -202,6 +209,11 @@ class Judge(JudgeSettings):
         self, prompt: Prompt, sample: Sample, answer: type[Answer], check: AnswerCheck[Answer] | None = None
     ) -> Request:
         """Return the request that `ask`, with the same arguments, would send for a sample without anything to redact."""
+        return self._question(prompt, sample, answer, check).request
+
+    def _question(
+        self, prompt: Prompt, sample: Sample, answer: type[Answer], check: AnswerCheck[Answer] | None = None
+    ) -> Question:
         filled = prompt.fill(sample, RenderOptions(self.conversation_tokens, self.images))
         schema = strict_schema(answer, has_sub_agents=filled.has_sub_agents)
         version = prompt.version(schema, filled.messages[0].content)
@@ -215,7 +227,7 @@ class Judge(JudgeSettings):
                 check(answered, sample)
             return answered
 
-        return Request(
+        request = Request(
             provider=self.provider,
             base_url=self.endpoint,
             model=self.model.partition("/")[2],
@@ -234,8 +246,17 @@ class Judge(JudgeSettings):
             prefix_key=filled.conversation and sha256(filled.conversation.encode(errors="replace")).hexdigest()[:32],
             key_parts=self.key_parts,
         )
+        return Question(self, self._complete, prompt, sample, answer, filled, request)
 
     async def _reply(self, request: Request) -> Reply:
+        try:
+            return await self._complete(request)
+        except errors.ReplyError as error:
+            if self.cache_mode == "replay":
+                raise
+            return await self._complete(request.correction_request(error.text, str(error)))
+
+    async def _complete(self, request: Request) -> Reply:
         loop, clients, plan = asyncio.get_running_loop(), self._clients, current_plan.get()
         if plan is not None:  # each plan counts from zero
             fresh: _Clients = WeakKeyDictionary()
@@ -247,12 +268,7 @@ class Judge(JudgeSettings):
             clients[loop] = loop.create_task(anext(opened)), opened
         opening, _ = clients[loop]
         client = await asyncio.shield(opening)
-        try:
-            return await client.complete(request)
-        except errors.ReplyError as error:
-            if self.cache_mode == "replay":
-                raise
-            return await client.complete(request.correction_request(error.text, str(error)))
+        return await client.complete(request)
 
 
 async def _open_until_end(
@@ -272,7 +288,10 @@ async def _open_until_end(
 
 async def close_plan() -> None:
     """Close the clients that judges opened for the current plan, in this event loop."""
-    for _, clients in cast("dict[int, tuple[Judge, _Clients]]", current_plan.get() or {}).values():
+    for entry in (current_plan.get() or {}).values():
+        if not isinstance(entry, tuple):
+            continue
+        _, clients = cast("tuple[Judge, _Clients]", entry)
         opening, closing = clients.get(asyncio.get_running_loop(), (None, None))
         if closing is not None and opening is not None and opening.done():
             await closing.aclose()

@@ -32,6 +32,7 @@ class FilledPrompt(NamedTuple):
         images: The images that are shown, each with the line of the messages that it stands behind.
         hidden_media: The number of media of the recording that are not shown, by their kind and the reason.
         conversation: The text that the messages of all questions about the recording begin with; empty if there is none.
+        inputs: The texts of the other inputs, by name.
     """
 
     messages: tuple[ChatMessage, ChatMessage]
@@ -40,6 +41,7 @@ class FilledPrompt(NamedTuple):
     images: tuple[tuple[str, Image], ...]
     hidden_media: Mapping[tuple[str, str], int]
     conversation: str
+    inputs: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -143,8 +145,7 @@ class Prompt:
             wanted = prompt_input(name)
             filled[name] = wanted.text(sample, options) if wanted.is_present(sample) else ""
         conversation = filled.pop(CONVERSATION, "")
-        question = fill_question(self.question, (*filled.items(), *self.option_values))
-        user = f"{conversation}\n\n{_REMINDER}\n\n{question}" if conversation else question
+        user = ask_about(conversation, self.words(filled))
         omitted, has_sub_agents = 0, False
         shown_images: tuple[tuple[str, Image], ...] = ()
         hidden_media: dict[tuple[str, str], int] = {}
@@ -161,7 +162,16 @@ class Prompt:
         if options.images is not None and (shown_images or any(kind == "image" for kind, _ in hidden_media)):
             system += f"\n\n{shared_text('system.images.md')}"
         messages = ChatMessage("system", system), ChatMessage("user", user)
-        return FilledPrompt(messages, omitted, has_sub_agents, shown_images, hidden_media, conversation)
+        return FilledPrompt(messages, omitted, has_sub_agents, shown_images, hidden_media, conversation, filled)
+
+    def words(self, inputs: Mapping[str, str]) -> str:
+        """Return the question with the texts of its inputs and options in their places."""
+        return fill_question(self.question, (*inputs.items(), *self.option_values))
+
+
+def ask_about(conversation: str, question: str) -> str:
+    """Return a message with the recording, if it is not empty, followed by a question."""
+    return f"{conversation}\n\n{_REMINDER}\n\n{question}" if conversation else question
 
 
 @cache

@@ -63,6 +63,7 @@ class Request:
             empty if there is nothing of the kind. Not part of the key.
         key_parts: Other values that the reply depends on, by name; see `JudgeSettings.key_parts`.
         is_follow_up: Whether the request follows a paid but unusable reply. Not part of the key.
+        questions: The number of questions that it asks together. Not part of the key.
     """
 
     provider: str
@@ -86,6 +87,7 @@ class Request:
     prefix_key: str = ""
     key_parts: JsonObject = field(default_factory=dict[str, JsonValue])
     is_follow_up: bool = False
+    questions: int = 1
 
     @property
     def judge(self) -> str:
@@ -209,13 +211,17 @@ class Request:
         return replace(self, messages=messages, repairs=self, is_follow_up=True)
 
     def with_doubled_limit(self) -> "Request | None":
-        """Return the request with twice the output limit, or ``None`` if it has no limit."""
-        if self.output_limit is None:
+        """Return the request with twice the output limit, or ``None`` if it has no limit or asks several questions."""
+        if self.output_limit is None or self.questions > 1:
             return None
+        return replace(self.with_output_limit(2), is_follow_up=True)
+
+    def with_output_limit(self, times: int) -> "Request":
+        """Return the request with several times the output limit, if it has one."""
         if self.max_output_tokens is not None:
-            return replace(self, max_output_tokens=2 * self.max_output_tokens, is_follow_up=True)
-        room = {name: 2 * limit for name, limit in _limits(self.params).items()}
-        return replace(self, params={**self.params, **room}, is_follow_up=True)
+            return replace(self, max_output_tokens=times * self.max_output_tokens)
+        room = {name: times * limit for name, limit in _limits(self.params).items()}
+        return replace(self, params={**self.params, **room})
 
 
 def _as_text(part: str | Image) -> str:

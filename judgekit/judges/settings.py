@@ -96,6 +96,8 @@ class JudgeSettings(FrozenModel):
         store_text: Whether the cache stores the judge's text, which may quote the conversation, as it does by default.
             If not, it stores only verdicts, and asks questions again whose answers need text.
         offline: Whether to send no request out of this machine; by default, requests are sent.
+        together: Whether the scorers of a run ask all questions about a sample in one request, with the recording once; by
+            default, each question is sent by itself.
         client: A client that replaces the provider. Its replies are cached only if it has an identity; see `Client`.
 
     Raises:
@@ -129,6 +131,7 @@ class JudgeSettings(FrozenModel):
     cache_mode: CacheMode = Field(default="read_write", exclude=True)
     store_text: bool = Field(default=True, exclude=True)
     offline: bool = Field(default=False, exclude=True)
+    together: bool = Field(default=False, exclude=True)
     client: Client | None = Field(default=None, exclude=True, repr=False)
     if not TYPE_CHECKING:
 
@@ -298,7 +301,7 @@ class JudgeSettings(FrozenModel):
     @computed_field(repr=False)  # type: ignore[prop-decorator]  # mypy knows no decorated properties
     @property
     def key_parts(self) -> JsonObject:
-        """The public query and headers and the client's identity, on which verdicts depend besides the other settings.
+        """The public query and headers, the client's identity, and whether it is asked together, on which verdicts depend.
 
         Values from the environment are not included.
         """
@@ -307,6 +310,7 @@ class JudgeSettings(FrozenModel):
             parts[name] = {key: text for key, text in given.items() if isinstance(text, str)}
         identity: str | None = getattr(self.client, "identity", None)
         parts["client"] = identity and str(identity)  # a member of an enumeration is a text of another kind
+        parts["together"] = self.together
         return {name: part for name, part in parts.items() if part}
 
     @property

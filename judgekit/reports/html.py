@@ -230,8 +230,8 @@ def _line(line: ScorerSummary, correction: Correction | None, too_few: str | Non
         "corrected": None if corrected is None else corrected.model_dump(),
         "kind": overall.name if overall else "mean",
         "counts": {status: line.counts[status] for status in STATUSES},
-        "requests": line.requests,
-        "cached": line.cached,
+        "requests": round(line.requests, 2),
+        "cached": round(line.cached, 2),
         "tokens": line.tokens,
         "cost": line.cost_usd,
         "told": [

@@ -31,7 +31,7 @@ def row_columns(rows: Iterable[Row]) -> Sequence[RowColumn]:
     Each label has a column ``labels.NAME`` of the kind of its values, or of text if their kinds differ. With more than
     100 names, a single column ``labels`` holds all of them as JSON. ``judge_models`` and ``system_fingerprints`` are
     those that the judges' providers reported. ``tokens`` and ``cost_usd`` are those that were paid for, and have no
-    value if they are unknown.
+    value if they are unknown. A score has its share of a request with several questions.
     """
     return (*_OF_SAMPLES, *_labels(rows), *_OF_SCORES)
 
@@ -105,8 +105,8 @@ _OF_SCORES: Sequence[RowColumn] = (
     RowColumn("warnings", "text", lambda row: "; ".join(row.score.warnings) or None),
     RowColumn("judge_models", "text", lambda row: _reported(row, lambda call: call.model)),
     RowColumn("system_fingerprints", "text", lambda row: _reported(row, lambda call: call.system_fingerprint)),
-    RowColumn("requests", "integer", lambda row: sum(call.is_request for call in row.score.calls)),
-    RowColumn("cached", "integer", lambda row: sum(call.cached for call in row.score.calls)),
+    RowColumn("requests", "number", lambda row: sum(call.requests for call in row.score.calls)),
+    RowColumn("cached", "number", lambda row: sum(call.count for call in row.score.calls if call.cached)),
     RowColumn("tokens", "integer", lambda row: row.score.tokens_paid),
     RowColumn("cost_usd", "number", lambda row: row.score.usd_paid),
 )

@@ -43,8 +43,8 @@ class Tally:
     total: int | None = None
     done: int = 0
     failed: int = 0
-    requests: int = 0
-    cached: int = 0
+    requests: float = 0
+    cached: float = 0
     cost_usd: float | None = 0.0
     worker_counts: Callable[[], tuple[int, int]] = lambda: (0, 0)
     in_flight: Callable[[], int] | None = None
@@ -58,11 +58,12 @@ class Tally:
         if score.status == "failed":
             self.failed += 1
         if score.calls:
-            requests, cached = (sum(call.is_request for call in score.calls), sum(call.cached for call in score.calls))
+            requests = sum(call.requests for call in score.calls)
+            cached = sum(call.count for call in score.calls if call.cached)
             self.add_counts(requests=requests, cached=cached, cost_usd=score.usd_paid)
 
     def add_counts(
-        self, done: int = 0, failed: int = 0, requests: int = 0, cached: int = 0, *, cost_usd: float | None = 0.0
+        self, done: int = 0, failed: int = 0, requests: float = 0, cached: float = 0, *, cost_usd: float | None = 0.0
     ) -> None:
         """Count scores that were made elsewhere, and what they took."""
         self.done += done
@@ -83,7 +84,7 @@ class Tally:
         others = [f"{count_text(self.workers, 'worker')}, {pace or 0:,.0f} scores/s"] if self.workers else []
         others += [f"{failed:,} failed"] if failed else []
         if self.requests or self.cached or under_way:
-            others.append(f"{self.cached:,} from cache")
+            others.append(f"{round(self.cached):,} from cache")
             others += [] if under_way is None else [f"{under_way:,} under way"]
             others.append("cost unknown" if self.cost_usd is None else f"${self.cost_usd:.4f}")
         return done / total if total else None, scores if left is None else f"{scores}, {left} left", ", ".join(others)

@@ -340,6 +340,8 @@ class RunRecord(FrozenModel):
         count_precision: The precision of this number: ``exactly`` after a complete count. While the run is going, or if
             it or the counting was interrupted, it is ``about`` (by the lines of a file) or ``at least``.
         scorers: The scorers, in the order of the rows.
+        added: The index of the first scorer of each later addition; its questions are not asked together with earlier
+            ones.
         options: The options for resuming the run; see `judgekit.jobs.options.RunOptions`.
         unread_records: The number of records that could not be read.
         notes: Notes for readers of the run, such as how many records could not be read.
@@ -357,6 +359,7 @@ class RunRecord(FrozenModel):
     samples: int = 0
     count_precision: CountPrecision = "at least"
     scorers: Many[ScorerRecord] = ()
+    added: Many[int] = ()
     options: JsonObject = Field(default_factory=dict)
     unread_records: int = 0
     notes: Many[str] = ()

@@ -1,18 +1,22 @@
 """The loop that runs scorers over samples."""
 
 import asyncio
+from bisect import bisect
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from judgekit.errors import STOPS_JUDGE, ConfigError, JudgeError, error_with_location, merge_errors
+from judgekit.errors import STOPS, STOPS_JUDGE, ConfigError, JudgeError, error_with_location, merge_errors
+from judgekit.gathering import Gathering, asks_together
 from judgekit.registry import allow_code
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.rows import Row, RunRecord
 from judgekit.runs.store import RunStore
 from judgekit.runs.textless import TextRemover
 from judgekit.score import JudgeCall, Score, in_run, ledger, outage_memory
-from judgekit.scoring import Scorer, attempt, scorer_prompts
+from judgekit.scoring import Scorer, attempt, gather_all, scorer_prompts
 from judgekit.traces.sample import Sample
 
 _LONGEST_WITHOUT_REST = 0.02  # seconds
@@ -68,9 +72,19 @@ async def score_run(
                 scorers,
                 keep,
                 concurrency=concurrency,
+                companies=_companies(record, scorers),
                 begin=recorder.add_ledger,
                 rest=recorder.yield_control,
             )
+
+
+def _companies(record: RunRecord, scorers: Sequence[Scorer]) -> Sequence[Sequence[Scorer]]:
+    """Return the scorers that ask together, in the order of the run; those that were added later by themselves."""
+    companies: dict[int, list[Scorer]] = {}
+    positions = {scorer.name: position for position, scorer in enumerate(record.scorers)}
+    for scorer in sorted(filter(asks_together, scorers), key=lambda scorer: positions[scorer.name]):
+        companies.setdefault(bisect(record.added, positions[scorer.name]), []).append(scorer)
+    return [company for company in companies.values() if len(company) > 1]
 
 
 async def score_tasks(
@@ -79,19 +93,23 @@ async def score_tasks(
     emit: Callable[[Row], object],
     *,
     concurrency: int,
+    companies: Sequence[Sequence[Scorer]] = (),
     begin: Callable[[int, str, list[JudgeCall]], object] = lambda _index, _scorer, _calls: None,
     rest: Callable[[], Awaitable[None]] = lambda: asyncio.sleep(0),
 ) -> None:
     """Score each sample with its scorers, and pass on each row as soon as it is made, in any order.
 
-    For one sample, scorers that ask a judge, which have ``prompts``, run concurrently with the others. A scorer whose
-    judge is down, or has no budget or quota left, scores no further sample.
+    For one sample, scorers that ask a judge, which have ``prompts``, run concurrently with the others, and one after
+    another, except those of a company. A scorer whose judge is down, or has no budget or quota left, scores no further
+    sample.
 
     Args:
         tasks: The samples. No more of them are taken once all scorers have stopped.
         scorers: The scorers of all tasks.
         emit: Called with each row.
         concurrency: The number of samples to score at once.
+        companies: The scorers that ask together. Those that a task does not have take part if another one of their
+            company is in it, so that a request is the same as for the whole run, but get no answers.
         begin: Called before each score with the sample's number, the scorer's name and the ledger of its judge calls.
         rest: Awaited from time to time between samples, to let other coroutines run.
 
@@ -101,45 +119,29 @@ async def score_tasks(
     """
     if not 1 <= concurrency <= _MOST_AT_ONCE:
         raise ConfigError(f"concurrency must be between 1 and {_MOST_AT_ONCE:,}, found {concurrency}")
-    stopped: dict[str, JudgeError] = {}
-    judged = [scorer for scorer in scorers if scorer_prompts(scorer)]
-
+    scoring = _Scoring(emit, begin)
+    stopped = scoring.stopped
+    together = [scorer for company in companies for scorer in company]
+    judged = [scorer for scorer in scorers if scorer_prompts(scorer) and scorer not in together]
+    apart = (*judged, *together)
     remaining = iter(tasks)
-
-    async def score(task: Task, some: Sequence[Scorer]) -> None:
-        # Questions about one sample go out one after another, which lets a provider's prefix cache help.
-        for scorer in some:
-            if scorer.name in stopped:
-                continue
-            with ledger() as calls:
-                begin(task.number, scorer.name, calls)
-                try:
-                    score_made = await attempt(scorer, task.sample)
-                except STOPS_JUDGE as error:
-                    stopped.setdefault(scorer.name, error)
-                    continue
-                except asyncio.CancelledError as error:
-                    if (running := asyncio.current_task()) is None or running.cancelling():
-                        raise
-                    # Nobody canceled the work, so the scorer raised this, and it would end this worker without a word.
-                    reason, kind = error_with_location(error), type(error).__name__
-                    score_made = Score.failed(scorer.name, reason, error=kind, calls=calls)
-            allow_code(score_made.aggregate.partition(":")[0])  # of a scorer that runs here
-            emit(Row.of(task.number, task.sample, score_made))
 
     async def work() -> None:
         loop = asyncio.get_running_loop()
         rested = loop.time()
         while len(stopped) < len(scorers) and (task := next(remaining, None)) is not None:
             asking = [scorer for scorer in task.scorers if scorer in judged] if judged else ()
-            others = [scorer for scorer in task.scorers if scorer not in judged] if judged else task.scorers
-            if asking and others:
-                both = (score(task, asking), score(task, others))
-                for problem in await asyncio.gather(*both, return_exceptions=True):
-                    if problem is not None:
-                        raise problem
+            others = [scorer for scorer in task.scorers if scorer not in apart] if apart else task.scorers
+            joint = [company for company in companies if any(scorer in task.scorers for scorer in company)]
+            if joint or (asking and others):
+                await gather_all(
+                    (
+                        *(scoring.score(task, some) for some in (asking, others) if some),
+                        *(scoring.score_together(task, company) for company in joint),
+                    )
+                )
             else:
-                await score(task, asking or others)
+                await scoring.score(task, asking or others)
             if loop.time() - rested > _LONGEST_WITHOUT_REST:
                 await rest()  # scorers that never wait would block Ctrl-C
                 rested = loop.time()
@@ -154,6 +156,51 @@ async def score_tasks(
         raise error from error.__cause__
     if reasons := list(stopped.values()):
         raise merge_errors(reasons) from reasons[0]
+
+
+@dataclass
+class _Scoring:
+    """The work on single samples, and the scorers that have stopped; see `score_tasks`."""
+
+    emit: Callable[[Row], object]
+    begin: Callable[[int, str, list[JudgeCall]], object]
+    stopped: dict[str, JudgeError] = field(default_factory=dict[str, JudgeError])
+
+    async def score(self, task: Task, some: Sequence[Scorer]) -> None:
+        """Score a sample with some scorers, one after another, which lets a provider's prefix cache help."""
+        for scorer in some:
+            if scorer.name in self.stopped:
+                continue
+            with ledger() as calls:
+                self.begin(task.number, scorer.name, calls)
+                try:
+                    score_made = await attempt(scorer, task.sample)
+                except STOPS_JUDGE as error:
+                    self.stopped.setdefault(scorer.name, error)
+                    continue
+                except asyncio.CancelledError as error:
+                    if (running := asyncio.current_task()) is None or running.cancelling():
+                        raise
+                    # Nobody canceled the work, so the scorer raised this, and it would end this worker without a word.
+                    reason, kind = error_with_location(error), type(error).__name__
+                    score_made = Score.failed(scorer.name, reason, error=kind, calls=calls)
+            allow_code(score_made.aggregate.partition(":")[0])  # of a scorer that runs here
+            self.emit(Row.of(task.number, task.sample, score_made))
+
+    async def score_together(self, task: Task, company: Sequence[Scorer]) -> None:
+        """Score a sample with those scorers of a company that the task has, at the same time."""
+        gathering = Gathering(asyncio.get_running_loop(), len(company))
+
+        async def participate(position: int, scorer: Scorer) -> None:
+            is_needed = scorer in task.scorers
+            with gathering.participant(position, is_needed=is_needed):
+                if is_needed:
+                    await self.score(task, [scorer])
+                else:
+                    with ledger(isolated=True), suppress(asyncio.CancelledError, *STOPS):
+                        await attempt(scorer, task.sample)
+
+        await gather_all(participate(position, scorer) for position, scorer in enumerate(company))
 
 
 def check_scorer_names(names: Sequence[str]) -> None:

@@ -30,6 +30,8 @@ class ScorerCounts(ScoredValues):
             may give as many as there are samples. The lines of `Summary.slices` have none.
         answers: The replies of judges by the model that answered.
         damaged_samples: The samples of failed scores that cannot be read because the run's file is damaged.
+        requests: The number of requests that were sent, shares of those with several questions included.
+        cached: The number of replies from the cache, shares included.
         unscored_requests: The number of requests that belong to attempts that gave no score or were repeated.
         tokens: The tokens of requests that were sent, cached replies being free; ``None`` if a provider did not report
             them.
@@ -53,11 +55,11 @@ class ScorerCounts(ScoredValues):
     warnings: Counter[str] = field(default_factory=Counter[str])
     reasons: dict[ScoreStatus, Counter[str]] = field(default_factory=dict[ScoreStatus, Counter[str]])
     answers: AnswerCounts = field(default_factory=AnswerCounts)
-    requests: int = 0
+    requests: float = 0
     damaged_samples: list[str] = field(default_factory=list[str])
-    unscored_requests: int = 0
+    unscored_requests: float = 0
     lost_calls: int = 0
-    cached: int = 0
+    cached: float = 0
     tokens: int | None = 0
     cost_usd: float | None = 0.0
     price_lists: set[str] = field(default_factory=set[str])
@@ -167,9 +169,9 @@ class ScorerCounts(ScoredValues):
 
     def _add_cost(self, call: JudgeCall) -> None:
         if call.cached:
-            self.cached += 1
+            self.cached += call.count
             return
-        self.requests += call.is_request
+        self.requests += call.requests
         self.cached_tokens += (call.usage and call.usage.cached_tokens) or 0
         self.saved_usd += call.saved_usd or 0.0
         if call.tier is not None:

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from judgekit.runs.intervals import Estimate
 from judgekit.runs.scorer_counts import UNSCORED_STATUSES
 from judgekit.runs.summary import Summary
-from judgekit.runs.summary_text import ScorerSummary
+from judgekit.runs.summary_text import ScorerSummary, format_count
 
 Subject: TypeAlias = Literal["scores", "judge"]
 
@@ -69,8 +69,8 @@ def summary_columns(
         columns.append(SummaryColumn("audit", tuple(line.audited for line in lines), "judge", is_text=True))
     if judged:
         columns += [
-            of_judge("requests", lambda line: f"{line.requests:,}"),
-            of_judge("cached", lambda line: f"{line.cached:,}"),
+            of_judge("requests", lambda line: format_count(line.requests)),
+            of_judge("cached", lambda line: format_count(line.cached)),
             of_judge("tokens", lambda line: "unknown" if line.tokens is None else f"{line.tokens:,}"),
             of_judge("cost", lambda line: "unknown" if line.cost_usd is None else f"${line.cost_usd:.4f}"),
         ]

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from math import ceil
 
 from judgekit.errors import count_text, join_limited
 from judgekit.runs.model_families import model_families
@@ -14,6 +15,11 @@ _REASONS_SHOWN = 3
 _SAMPLES_SHOWN = 5
 _NAME_SHOWN = 80
 _NAMED = 3
+
+
+def format_count(count: float) -> str:
+    """Return a number of requests, which may have shares of requests with several questions."""
+    return f"{count:,.1f}".removesuffix(".0")
 
 
 class ScorerSummary(ScorerCounts):
@@ -35,7 +41,7 @@ class ScorerSummary(ScorerCounts):
         tokens = "tokens unknown" if self.tokens is None else f"{self.tokens:,} tokens"
         cost = "cost unknown" if self.cost_usd is None else f"${self.cost_usd:.4f}"
         prices = f" at the prices of {' and '.join(sorted(self.price_lists))}" if self.price_lists else ""
-        return f"{self.requests} judge requests, {self.cached} from cache, {tokens}, {cost}{prices}"
+        return f"{format_count(self.requests)} judge requests, {format_count(self.cached)} from cache, {tokens}, {cost}{prices}"
 
     def parts(self) -> Iterator[str]:
         """Yield the number with its coverage, the cost of its judges, and their audit status."""
@@ -65,7 +71,7 @@ class ScorerSummary(ScorerCounts):
         if self.lost_calls:
             yield "the cost of repeated scores is damaged, so tokens and cost are unknown"
         if self.unscored_requests:
-            yield f"{count_text(self.unscored_requests, 'request')} led to no stored score: stopped or repeated"
+            yield f"{count_text(ceil(self.unscored_requests), 'request')} led to no stored score: stopped or repeated"
         if full := self.tiers["full"]:
             yield f"{full:,} of {count_text(self.tiers.total(), 'request')} for the flex tier had to pay the full price"
         if self.answers:

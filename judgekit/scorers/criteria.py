@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 from pydantic import BaseModel, Field, JsonValue, RootModel, create_model
 
 from judgekit.errors import STOPS, ConfigError, check_choice, join_limited, short_repr
+from judgekit.gathering import ask_apart
 from judgekit.judges.judge import Judge, Judgment
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import load_prompt
@@ -221,6 +222,8 @@ class WeightedCriteria(ScopedJudgedScorer):
 
     async def _ask(self, sample: Sample) -> Judgment[CriteriaAnswer]:
         """Return the judge's answers merged into one."""
+        if self.separate_requests:
+            ask_apart()
         judgment = Judgment(CriteriaAnswer({}), (), sample)
         asking = (
             self._judge.ask(prompt, sample, _answer_model(names), _check) for names, prompt in self._questions.items()

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, JsonValue
 
 from judgekit.errors import ConfigError
+from judgekit.gathering import ask_apart
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import load_prompt
@@ -102,6 +103,7 @@ class Pairwise(ScopedJudgedScorer):
                 details={"confidence": "high", "flipped": False, "verdicts": []},
                 confidence=1,
             )
+        ask_apart()
         straight, turned = await gather_all(
             self._judge.ask(prompt, order, PairAnswer, _check) for order in (sample, swapped)
         )

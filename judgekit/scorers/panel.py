@@ -22,6 +22,7 @@ from judgekit.errors import (
     check_choice,
     merge_errors,
 )
+from judgekit.gathering import ask_apart
 from judgekit.judges.judge import Judge
 from judgekit.score import ScaleValue, Score
 from judgekit.scorers.repeat import Repeat, Vote, format_votes, merged_warnings, score_votes, verdict_json
@@ -144,6 +145,7 @@ class Panel(SyncScore):
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
+        ask_apart()
         scores: list[Score] = []
         asked_at_once = 2 if self.escalate else len(self.scorers)
         while len(scores) < len(self.scorers) and not self._is_settled(scores):

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias, get_args
 from pydantic import JsonValue
 
 from judgekit.errors import ConfigError, PlannedError, check_choice
+from judgekit.gathering import ask_apart
 from judgekit.score import Score, ScoreStatus, independent_repeat
 from judgekit.scorers.wrapper import WrapperScorer
 from judgekit.scoring import Scorer, attempt, gather_all
@@ -74,6 +75,7 @@ class Repeat(WrapperScorer):
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
+        ask_apart()
         scores: list[Score] = []
         while more := self._missing_repeats(scores):
             more = more if scores else 1  # the provider caches the prompt with the first answer

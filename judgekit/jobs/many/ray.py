@@ -79,7 +79,7 @@ class _Outcome(NamedTuple):
 
     rows: Mapping[str, Sequence[tuple[object, ...]]]
     problems: ReadingProblems
-    counts: tuple[int, int, int, int]
+    counts: tuple[int, int, float, float]
     cost_usd: float | None
     error: Exception | None
 
