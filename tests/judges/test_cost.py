@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import random
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -34,7 +35,9 @@ from judgekit.traces.sample import Sample
 
 CASES = int(os.environ.get("JUDGEKIT_CASES", "20"))
 SCALE = (("yes", 1.0), ("no", 0.0))
-ASKED = Prompt("good", "Good?", ("conversation",), "", "You judge.", "Good?", scale=SCALE)
+ASKED, OTHER = (
+    Prompt(name, f"{name}?", ("conversation",), "", "You judge.", f"{name}?", scale=SCALE) for name in ("Good", "Kind")
+)
 PRICES = {"a": Price(2, 8), "b": Price(1, 3, 0.5), "c": Price(4, 4)}
 GOOD = {"reason": "r", "evidence": [1], "verdict": "yes"}
 QUOTA = {"error": {"code": "insufficient_quota", "message": "You exceeded your current quota"}}
@@ -68,7 +71,9 @@ class Provider:
         if fault in ("reset", "close", "hang", "drip"):
             self.unknown += 1
             return b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 900\r\n\r\n{", fault
-        content = {"invalid": "{}", "nothing": ""}.get(fault, json.dumps(GOOD))
+        names = re.findall("^# Question (q[0-9]+)$", body["messages"][1]["content"], re.MULTILINE)
+        good = {name: GOOD for name in names if fault != "part" or self.dice.random() < 0.5} if names else GOOD
+        content = {"invalid": "{}", "nothing": ""}.get(fault, json.dumps(good))
         choice: dict[str, Any] = {"message": {"role": "assistant", "content": content}, "finish_reason": "stop"}
         if fault == "refusal":
             choice["message"]["refusal"] = "I will not."
@@ -94,15 +99,16 @@ FAULTS = [
     *("overload", "rate limit", "invalid", "nothing", "refusal", "length", "content_filter", "unheld"),
     *("quota", "key", "reset", "close", "no usage", "hang"),
 ]
+PARTS = ["part", *FAULTS]
 STOPS = ["none", "none", "budget", "no more", "broken", "canceled"]
 
 
-def scorers(dice: random.Random, url: str, budget: Budget, timeout: float) -> list[Scorer]:
-    """One to three scorers: alone, in repeats, on a panel, or in repeats on a panel."""
+def scorers(dice: random.Random, url: str, budget: Budget, timeout: float, *, together: bool) -> list[Scorer]:
+    """One to three scorers: alone, in repeats, on a panel, or in repeats on a panel; and up to five that ask together."""
     params = dice.choice([{}, {"max_tokens": 50}])
 
     def judge(model: str, **settings: Any) -> Judge:
-        known = {"base_url": url, "price": PRICES[model], "params": params, "budget": budget}
+        known = {"base_url": url, "price": PRICES[model], "params": params, "budget": budget, "together": together}
         return Judge(f"openai/{model}", timeout=timeout, attempts=2, **known, **settings)
 
     last = judge("c")
@@ -110,9 +116,17 @@ def scorers(dice: random.Random, url: str, budget: Budget, timeout: float) -> li
     alone = [PromptScorer(ASKED, one, name=f"alone_{one.model[-1]}") for one in (*others, last)]
     drawn = Repeat(alone[0], repeats=dice.choice([3, "auto"]), name="drawn")
     panel = Panel(alone, name="panel", quorum=dice.choice([None, 1]))
-    return dice.sample(
-        [*alone, drawn, panel, Panel([drawn, *alone[1:]], name="both", escalate=True)], dice.randrange(1, 4)
-    )
+    joint = [
+        PromptScorer(prompt, alone[number].judge, name=f"{prompt.name} {number}")
+        for prompt in (ASKED, OTHER)
+        for number in range(3)
+    ]
+    return [
+        *dice.sample(
+            [*alone, drawn, panel, Panel([drawn, *alone[1:]], name="both", escalate=True)], dice.randrange(1, 4)
+        ),
+        *(dice.sample(joint, dice.randrange(6)) if together else ()),
+    ]
 
 
 def until(stop: str, tasks: Iterable[Task], most: int) -> Iterator[Task]:
@@ -157,10 +171,12 @@ def calls(store: RunStore, record: RunRecord) -> list[JudgeCall]:
 
 
 @pytest.mark.usefixtures("no_waits")
+@pytest.mark.parametrize("together", [False, True], ids=["alone", "together"])
 @pytest.mark.parametrize("seed", range(CASES))
-def test_a_run_paid_what_its_judges_server_was_asked_for(server, seed):
+def test_a_run_paid_what_its_judges_server_was_asked_for(server, seed, together):
     dice = random.Random(seed)  # noqa: S311 - a repeat, and no secret
-    provider = Provider(server, dice, dice.sample(FAULTS, dice.randrange(1, 6)), dice.choice([0, 0.1, 0.4]))
+    faults = PARTS if together else FAULTS
+    provider = Provider(server, dice, dice.sample(faults, dice.randrange(1, 6)), dice.choice([0, 0.1, 0.4]))
     server.script = [provider]
     samples = [
         Sample.of([HumanMessage(f"Hi {number % dice.randrange(2, 9)}"), AIMessage("Hello")], id=str(number))
@@ -173,7 +189,8 @@ def test_a_run_paid_what_its_judges_server_was_asked_for(server, seed):
     for _ in range(dice.randrange(1, 4)):
         stop = dice.choice(STOPS)
         budget = Budget(requests=dice.randrange(8)) if stop == "budget" else Budget()
-        made = scorers(random.Random(shape), server.url, budget, 10 if stop == "canceled" else 1)  # noqa: S311
+        timeout = 10 if stop == "canceled" else 1
+        made = scorers(random.Random(shape), server.url, budget, timeout, together=together)  # noqa: S311
         record = store.change(record.model_copy(update={"scorers": tuple(map(ScorerRecord.of, made))}))
         missing = MissingScores(store, record.number, dict(enumerate(made)), dice.choice([(), ("failed",)]))
         numbered = [(number, one) for number, one in enumerate(samples) if missing.has_any(number)]
@@ -181,9 +198,9 @@ def test_a_run_paid_what_its_judges_server_was_asked_for(server, seed):
         work = until(stop, todo, dice.randrange(4))
         asyncio.run(session(store, record, made, work, stop, provider))
         summary = Run(store, record).summary
-        requests = sum(line.requests for line in summary)
+        requests = round(sum(line.requests for line in summary), 6)
         # What is canceled, by an error that ends the run too, may not have left yet; it counts all the same.
-        canceled = sum(call.error == "CancelledError" for call in calls(store, record))
+        canceled = round(sum(call.count for call in calls(store, record) if call.error == "CancelledError"), 6)
         left += canceled - before
         before = canceled
         assert len(server.requests) <= requests <= len(server.requests) + left
