@@ -27,7 +27,7 @@ AT_ONCE = 16
 def without_spending(row: Row) -> Row:
     """A row without who answered its calls, what they cost, how long they took, and whether they were cached."""
     nobody = {"judge": "", "model": None, "system_fingerprint": None}
-    free = {"cached": False, "cost_usd": None, "seconds": 0.0, "usage": None}
+    free = {"cached": False, "cost_usd": None, "seconds": 0.0, "usage": None, "share": None}
     calls = [call.model_copy(update={**nobody, **free}) for call in row.score.calls]
     return row.model_copy(update={"score": row.score.model_copy(update={"calls": tuple(calls)})})
 
@@ -40,12 +40,24 @@ def is_sound(path) -> bool:
         database.close()
 
 
+def ask_together(judging) -> list[str]:
+    """Lets the judge be asked two questions in each request, and returns the option that adds the second one."""
+    answer = judging.answer
+    judging.answer = lambda conversation: {name: answer(conversation) for name in ("q1", "q2")}
+    with Path("judgekit.toml").open("a") as config:
+        config.write("together = true\n")
+    return ["--scorer", "agent_goal_accuracy_without_reference:partial=true,as=shares"]
+
+
+@pytest.mark.parametrize("together", [False, True], ids=["alone", "together"])
 def test_a_run_that_is_killed_again_and_again_comes_to_what_an_undisturbed_one_does(
-    judging, conversations, started, until, calling
+    judging, conversations, started, until, calling, together
 ):
     path = conversations(SAMPLES)
     draw = random.Random(7)  # noqa: S311 - moments, and no secrets
     words = ["run", path, "--scorer", "tool_call_f1", "--scorer", "agent_goal_accuracy_without_reference"]
+    words += ask_together(judging) if together else []
+    scorer_count = 3 if together else 2
     before = 0
     for moment in sorted(draw.randrange(1, SAMPLES) for _ in range(KILLS)):
         process = started(*words)
@@ -56,7 +68,7 @@ def test_a_run_that_is_killed_again_and_again_comes_to_what_an_undisturbed_one_d
         kept = len(Run.stored())
         assert kept >= before
         before, words = kept, ["resume"]
-    assert 0 < before < 2 * SAMPLES
+    assert 0 < before < scorer_count * SAMPLES
     ended = started("resume")
     out, err = ended.communicate(timeout=50)
     assert (ended.returncode, err) == (0, f"saved as run 1 in {DEFAULT_RUNS_PATH}\n"), err
@@ -64,8 +76,10 @@ def test_a_run_that_is_killed_again_and_again_comes_to_what_an_undisturbed_one_d
     found = Run.stored()
     assert (found.number, found.stop_reason, found.ended_at is None) == (1, "", False)
     samples = [calling(number) for number in range(SAMPLES)]
-    judge = ScriptedJudge(lambda request: judging.answer(request.messages[1].content))
-    undisturbed = run(samples, [ToolCallF1(), AgentGoalAccuracyWithoutReference(judge)])
+    judge = ScriptedJudge(lambda request: judging.answer(request.messages[1].content), together=together)
+    goals = AgentGoalAccuracyWithoutReference(judge)
+    shares = [AgentGoalAccuracyWithoutReference(judge, partial=True, name="shares")] if together else []
+    undisturbed = run(samples, [ToolCallF1(), goals, *shares])
     assert list(map(without_spending, found)) == list(map(without_spending, undisturbed))
     assert [number for number, sample in found.conversations() if sample != samples[number]] == []
     assert len(judging.asked) == SAMPLES
@@ -73,11 +87,13 @@ def test_a_run_that_is_killed_again_and_again_comes_to_what_an_undisturbed_one_d
     assert is_sound(DEFAULT_RUNS_PATH)
 
 
-def test_a_budget_holds_over_kills_and_resumes(judging, conversations, started, until):
+@pytest.mark.parametrize("together", [False, True], ids=["alone", "together"])
+def test_a_budget_holds_over_kills_and_resumes(judging, conversations, started, until, together):
     path, budget = conversations(SAMPLES), SAMPLES // 4
     with Path("judgekit.toml").open("a") as config:
         config.write(f"budget = {{requests = {budget}}}\n")
     words = ["run", path, "--scorer", "agent_goal_accuracy_without_reference"]
+    words += ask_together(judging) if together else []
     for moment in (budget // 3, 2 * budget // 3):
         process = started(*words)
         until(lambda: judging.asked.total() > moment or process.poll() is not None)  # noqa: B023 - called at once

@@ -37,6 +37,7 @@ class Bill:
     def __init__(self, *, heeds_limits: bool = True) -> None:
         self.usd = 0.0
         self.limits: list[int] = []
+        self.answer = ANSWER
         self._heeds_limits = heeds_limits
         self._random = random.Random(7)  # noqa: S311 - no secret
 
@@ -50,7 +51,7 @@ class Bill:
         self.usd += (sent * PRICE.input + made * PRICE.output) / 1e6
         await asyncio.sleep(self._random.uniform(0.002, 0.02))
         choice = {
-            "message": {"role": "assistant", "content": ANSWER},
+            "message": {"role": "assistant", "content": self.answer},
             "finish_reason": "stop" if made == wanted else "length",
         }
         usage = {"prompt_tokens": sent, "completion_tokens": made, "total_tokens": sent + made}
@@ -90,6 +91,18 @@ def test_a_run_is_never_charged_more_than_its_budget_and_uses_most_of_it(server,
     assert {8192} <= set(bill.limits) <= {8192, 16384}  # a reply that was cut off is asked for with more room
     assert at_once > 1 or 16384 in bill.limits
     assert found.summary["agent_goal_accuracy_without_reference"].cost_usd == pytest.approx(bill.usd)
+
+
+@pytest.mark.parametrize("at_once", [1, 64])
+def test_questions_that_are_asked_together_share_the_budget(server, bill, at_once):
+    asked = judge(server.url, concurrency=at_once, together=True)
+    goals = [AgentGoalAccuracyWithoutReference(asked, name=name) for name in ("a", "b", "c")]
+    bill.answer = json.dumps({f"q{number}": json.loads(ANSWER) for number in (1, 2, 3)})
+    found = run((one for one, _ in zip(samples(), range(2_000), strict=False)), goals, concurrency=at_once)
+    assert "would exceed the budget of $3" in found.stop_reason
+    assert LIMIT * 0.8 < bill.usd <= LIMIT
+    assert {3 * 8192} <= set(bill.limits) <= {3 * 8192, 8192, 16384}
+    assert sum(line.cost_usd for line in found.summary) == pytest.approx(bill.usd)
 
 
 def test_a_server_that_ignores_the_limit_passes_the_budget_by_what_was_under_way(server, bill):
