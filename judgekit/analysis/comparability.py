@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
-from judgekit.analysis.sample_pairs import Numbers, SamplePairs
+from judgekit.analysis.sample_pairs import Companies, Numbers, SamplePairs
 from judgekit.errors import ConfigError, count_text, join_limited
 from judgekit.runs.answers import AnswerCounts, ReportedNames, format_shares, quote_name, reported_names
 from judgekit.runs.results import Run
@@ -18,6 +18,7 @@ def comparison_warnings(a: Run, b: Run, scorers: Collection[str], pairs: SampleP
         yield f"{name}: {count_text(damaged, 'damaged row')} left out; judgekit resume repeats these scores"
     yield from _scorers_warnings(a, b, scorers)
     yield from _answer_warnings(pairs.answers_a, pairs.answers_b)
+    yield from _company_warnings(pairs.companies_a, pairs.companies_b)
     yield from _input_warnings(a, b)
     yield from _pair_count_warnings(pairs)
     yield from _change_warnings(a, pairs)
@@ -88,6 +89,20 @@ def _answer_warnings(a: AnswerCounts, b: AnswerCounts) -> Iterator[str]:
             yield (
                 f"{quote_name(judge)} answered as the same models with different system fingerprints, so its provider may "
                 f"have changed how it runs them: A {format_shares(runs_before)}; B {format_shares(runs_after)}"
+            )
+
+
+def _company_warnings(a: Companies, b: Companies) -> Iterator[str]:
+    """Yield warnings about questions that were asked together with other ones in B."""
+    for name, before in a.items():
+        if before and b[name] and before != b[name]:
+            sides = (("A", before - b[name]), ("B", b[name] - before))
+            only = "; ".join(
+                f"only {side} has {join_limited(min(sets), separator=', ')}" for side, sets in sides if sets
+            )
+            yield (
+                f"{name}: its question was not asked together with the same ones in both runs, which may color the "
+                f"answers: {only}"
             )
 
 

@@ -3,6 +3,7 @@
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal, NamedTuple, Self, TypeAlias
@@ -26,6 +27,8 @@ Values: TypeAlias = NDArray[np.float64]
 _OUTCOMES: tuple[Outcome, ...] = ("missing", *STATUSES)
 _EXAMPLES = 3
 _UNKNOWN = 0  # stands for a missing hash
+Companies: TypeAlias = Mapping[str, AbstractSet[tuple[str, ...]]]
+"""By scorer, the prompts of each set of questions that its own was asked together with."""
 _Key: TypeAlias = tuple[str, int]
 """An id, and the position of the sample among those with this id."""
 
@@ -81,6 +84,8 @@ class SamplePairs:
         ids_are_numbers: Whether all ids are the samples' numbers in their run.
         answers_a: The models that answered these scorers in A.
         answers_b: The models that answered these scorers in B.
+        companies_a: The prompts of the questions that were asked together with each scorer's in A.
+        companies_b: The same for B.
     """
 
     unpaired_a: UnpairedSamples
@@ -93,6 +98,8 @@ class SamplePairs:
     ids_are_numbers: bool
     answers_a: AnswerCounts
     answers_b: AnswerCounts
+    companies_a: Companies
+    companies_b: Companies
     _side_a: "_Side"
     _side_b: "_Side"
     _positions_a: Numbers
@@ -151,6 +158,8 @@ class SamplePairs:
             before.ids_are_numbers and after.ids_are_numbers,
             before.answers,
             after.answers,
+            before.companies,
+            after.companies,
             before,
             after,
             at_a,
@@ -233,6 +242,7 @@ class _Side:
         self._hashes = array("q")
         self.columns = {name: _Column() for name in scorers}
         self.answers = AnswerCounts()
+        self.companies: dict[str, set[tuple[str, ...]]] = {name: set() for name in scorers}
         self.damaged = Counter[str]()
         self.repeated = 0
         self.ids_are_numbers = True
@@ -248,6 +258,8 @@ class _Side:
                 self.damaged[name] += score is not None and score.error == DAMAGED_ROW
                 for call in score.calls if score else ():
                     self.answers.add(call)
+                    if call.together and call.error is None:
+                        self.companies[name].add(tuple(call.together))
             self.numbers.append(sample.number)
             self.groups.append(self._coded(first.group))
             self.units.append(self._coded(first.unit))

@@ -115,6 +115,14 @@ DryRun: TypeAlias = Annotated[
 Offline: TypeAlias = Annotated[
     bool, typer.Option("--offline", help="Send no requests to other machines; use the cache.")
 ]
+TogetherOption: TypeAlias = Annotated[
+    bool | None,
+    typer.Option(
+        "--together/--no-together",
+        help="Ask all questions about a conversation in one request, or each by itself; by default, as the config says.",
+        show_default=False,
+    ),
+]
 AllowCode: TypeAlias = Annotated[
     bool,
     typer.Option(

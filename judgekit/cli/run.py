@@ -97,6 +97,7 @@ def run(
     shard: options.ShardOption = None,
     run_id: options.RunIdOption = None,
     store: options.StorePath = DEFAULT_RUNS_PATH,
+    together: options.TogetherOption = None,
     dry_run: options.DryRun = False,
     offline: options.Offline = False,
 ) -> None:
@@ -118,6 +119,7 @@ def run(
         gates=gate or (),
         strict=strict,
         offline=offline,
+        together=together,
     )
     run_options.check_sampling(run_id)
     built = build_scorers(run_options, judge=judge, config=run_options.load_config())
@@ -192,17 +194,22 @@ def _run_reference(run: str) -> int | Literal["last"]:
     return "last" if number is None else number
 
 
-def show_planned(built: BuiltScorers) -> None:
-    """Show the requests that a run would send, and the budgets of its judges."""
+def show_planned(built: BuiltScorers, *, compares_ways: bool = True) -> None:
+    """Show the requests that a run would send, what they take if asked the other way, and the budgets of its judges."""
     from judgekit.jobs.plan import make_plan  # noqa: PLC0415 - loads judges, which a run may not need
 
     plan = asyncio.run(make_plan(built))
     show_plan(plan.summary, console())
+    words = [word for word in sys.argv[1:] if word not in ("--dry-run", "--together", "--no-together")]
     for note in plan.notes():
         console().print(escaped_text(note))
-    if plan.suggestion is not None:
-        words = [word for word in sys.argv[1:] if word != "--dry-run"]
-        console().print(escaped_text(f"judgekit {shlex.join(words)} {plan.suggestion.option}"), soft_wrap=True)
+    options_shown = [] if plan.suggestion is None else [plan.suggestion.option]
+    if compares_ways and plan.other_way is not None:
+        for way in plan.ways():
+            console().print(escaped_text(way))
+        options_shown.append("--no-together" if plan.together else "--together")
+    for option in options_shown:
+        console().print(escaped_text(f"judgekit {shlex.join(words)} {option}"), soft_wrap=True)
     for judge in plan.judges.values():
         if judge.budget:
             limit = "" if judge.own_output_limit is None else f"; max_output_tokens: {judge.own_output_limit:,}"

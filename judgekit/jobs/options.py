@@ -43,6 +43,7 @@ class RunOptions(FrozenModel):
         sample: The number of samples to draw at random, or the share of the samples to score, drawn by a hash of the
             ``seed`` and the sample's id, so that all shards and all files draw alike: a float for all, or one for each
             domain, and for all others one without a name.
+        together: Whether judges are asked together, if not what the config says.
     """
 
     file: str | None = None
@@ -62,6 +63,7 @@ class RunOptions(FrozenModel):
     min_coverage: float | None = None
     strict: bool = False
     offline: bool = False
+    together: bool | None = None
 
     @classmethod
     def from_record(cls, record: RunRecord) -> "RunOptions":
@@ -177,7 +179,8 @@ class RunOptions(FrozenModel):
         """Return the config that the scorers are built with. ``judge`` already includes the environment."""
         from judgekit.config import Config  # noqa: PLC0415 - loads judges, which objects may not need
 
-        return Config(None if self.config is None else text_path(self.config), self.judge, {}, offline=self.offline)
+        switches = {"offline": self.offline, **({} if self.together is None else {"together": self.together})}
+        return Config(None if self.config is None else text_path(self.config), self.judge, {}, **switches)
 
     def samples(
         self,

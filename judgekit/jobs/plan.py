@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
+from judgekit.gathering import asks_together
 from judgekit.jobs.building import BuiltScorers
 from judgekit.jobs.suggestion import SampleDraw, SuggestedSample
 from judgekit.judges.judge import Judge, close_plan, find_judges
 from judgekit.judges.providers.price import Price
+from judgekit.judges.together import OtherWay
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.rows import Row, RunRecord, ScorerRecord
@@ -45,6 +47,8 @@ class RunPlan:
         durations: For each account with limits per minute, by its judges, the time that the requests take at least.
         stored_bytes: The estimated size of the run in its file.
         suggestion: A sample that is enough for most purposes, if judging all of them costs over $1,000.
+        together: Whether questions are asked together.
+        other_way: How much more it takes to ask all of them the other way; ``None`` if that makes no difference.
         flex_savings_usd: What the flex tier saves if it has capacity for all requests that ask for it.
     """
 
@@ -55,7 +59,9 @@ class RunPlan:
     durations: Mapping[str, timedelta]
     stored_bytes: int
     suggestion: SuggestedSample | None
-    flex_savings_usd: float = 0.0
+    together: bool
+    other_way: OtherWay | None
+    flex_savings_usd: float
 
     @property
     def requests(self) -> int:
@@ -85,9 +91,7 @@ class RunPlan:
         return None if self.cost_usd is None or not self.flex_savings_usd else self.cost_usd - self.flex_savings_usd
 
     def __str__(self) -> str:
-        tokens = "an unknown number of" if self.tokens is None else f"about {self.tokens:,}"
-        cost = "unknown cost" if self.cost_usd is None else f"about ${self.cost_usd:.4f}"
-        return f"{self.requests:,} requests, {self.cached:,} from cache, {tokens} tokens, {cost}"
+        return f"{self.requests:,} requests, {self.cached:,} from cache, {_estimates(self.tokens, self.cost_usd)}"
 
     def notes(self) -> Iterator[str]:
         """Yield notes on the time and the space that the run takes, and on a cheaper one."""
@@ -100,6 +104,20 @@ class RunPlan:
         if self.suggestion is not None:
             yield f"over ${_EXPENSIVE:,.0f}: {self.suggestion}"
 
+    def ways(self) -> Iterator[str]:
+        """Yield a line for each way to ask, together and alone, if they differ; the way of the plan comes first."""
+        if (other := self.other_way) is not None:
+            tokens = None if self.tokens is None else self.tokens + other.tokens
+            cost = None if self.cost_usd is None or other.usd is None else self.cost_usd + other.usd
+            names = ("asked together", "each question by itself")[:: 1 if self.together else -1]
+            yield f"{names[0]}: {self.requests:,} requests, {_estimates(self.tokens, self.cost_usd)}"
+            yield f"{names[1]}: {round(self.requests + other.requests):,} requests, {_estimates(tokens, cost)}"
+
+
+def _estimates(tokens: int | None, usd: float | None) -> str:
+    count = "an unknown number of" if tokens is None else f"about {tokens:,}"
+    return f"{count} tokens, {'unknown cost' if usd is None else f'about ${usd:.4f}'}"
+
 
 @dataclass
 class _Usage:
@@ -107,6 +125,7 @@ class _Usage:
 
     requests: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     tokens: Counter[str] = field(default_factory=Counter[str])
+    exchanges: int = 0
     prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
     flex_savings_usd: float = 0.0
 
@@ -115,6 +134,7 @@ class _Usage:
         for call in row.score.calls:
             if call.is_request:
                 self.requests[call.judge] += call.requests
+                self.exchanges += 1
                 self.tokens[call.judge] += call.tokens_paid or 0
                 price = self.prices.get(call.judge) if call.tier == "flex" else None
                 if price is not None and (flex := price.of(call.usage, "flex")) is not None:
@@ -167,11 +187,14 @@ async def make_plan(built: BuiltScorers, samples: Iterable[Sample] | None = None
         if number <= _STORED:
             rows.append(row)
 
+    judged = [scorer for scorer in built.scorers if scorer_prompts(scorer)]
+    together = [scorer for scorer in judged if asks_together(scorer)]
     with planning():
         try:
-            await score_tasks(tasks(), built.scorers, add, concurrency=1)
+            await score_tasks(tasks(), built.scorers, add, concurrency=1, companies=[together or judged])
         finally:
             await close_plan()
+        other_way = OtherWay.of_plan()
     measured = _stored_bytes(built, first, rows, keeps_text=keeps_text) / len(first) if first else 0
     planned = RunPlan(
         summary,
@@ -179,8 +202,10 @@ async def make_plan(built: BuiltScorers, samples: Iterable[Sample] | None = None
         {} if built.config is None else built.config.judges_used,
         number,
         usage.durations(find_judges(judged)),
-        round(measured * number + (measured + _REPLY_BYTES) * keeps_text * sum(usage.requests.values())),
+        round(measured * number + (measured + _REPLY_BYTES) * keeps_text * usage.exchanges),
         None,
+        bool(together),
+        other_way if other_way is not None and other_way.tokens else None,
         usage.flex_savings_usd,
     )
     if planned.cost_usd is None or planned.cost_usd <= _EXPENSIVE:

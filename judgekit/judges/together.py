@@ -190,10 +190,11 @@ class JointRequest:
         if (other_way := OtherWay.of_plan()) is not None:
             is_together = self._questions[0].judge.together
             others = [question.request for question in self._questions] if is_together else [request]
+            key_parts = self._questions[0].judge.model_copy(update={"together": not is_together}).key_parts
             with ledger(isolated=True) as calls:
                 for other in others:
                     with suppress(JudgeError):
-                        await ask(replace(other, key_parts={**other.key_parts, "together": not is_together}))
+                        await ask(replace(other, key_parts=key_parts))
             other_way.add(calls, 1)
             if not is_together:
                 return {}
@@ -205,6 +206,9 @@ class JointRequest:
                 if isinstance(error, STOPS):
                     raise
                 return {}
+            finally:
+                if other_way is not None:
+                    other_way.add(self._calls, -1)
         return {
             question: reply.model_copy(
                 update={"text": texts[name], "logprobs": _part_logprobs(reply, name, texts[name])}

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from judgekit import add_scorers, resume, run
+from judgekit import add_scorers, compare, plan, resume, run
 from judgekit.errors import JudgekitError
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
@@ -553,3 +553,55 @@ def test_shares_add_up_to_the_request(number, input_tokens, output_tokens, cost)
     assert fsum(share.requests for share in shares) == pytest.approx(1)
     if cost is not None:
         assert fsum(share.cost_usd for share in shares) == cost
+
+
+@pytest.mark.parametrize("is_together", [False, True])
+@pytest.mark.parametrize("is_cached", [False, True])
+def test_a_plan_has_both_ways_to_ask(is_together, is_cached):
+    client = Tagging()
+
+    def scorers(on):
+        judge = Judge("any/m", client=client, together=on, price=PRICE)
+        return [*prompted(judge, "a", "b", "c"), Repeat(prompted(judge, "d")[0], 2)]
+
+    if is_cached:
+        run(samples(2), scorers(is_together)[:3])
+        client.requests.clear()
+    planned, other = (plan(samples(4), scorers(on)) for on in (is_together, not is_together))
+    assert client.requests == []
+    assert planned.requests == (2 if is_cached else 4) * (1 if is_together else 3) + 8
+    assert planned.requests + planned.other_way.requests == pytest.approx(other.requests)
+    assert planned.tokens + planned.other_way.tokens == other.tokens
+    assert planned.cost_usd + planned.other_way.usd == pytest.approx(other.cost_usd)
+    names = [line.partition(":")[0] for line in planned.ways()]
+    assert names == ["asked together", "each question by itself"][:: 1 if is_together else -1]
+    assert [line.partition(": ")[2] for line in planned.ways()] == [line.partition(": ")[2] for line in other.ways()][
+        ::-1
+    ]
+
+
+def test_a_plan_whose_questions_do_not_go_together_has_one_way():
+    judge = together(Tagging())
+    assert plan(samples(2), prompted(judge, "a")).other_way is None
+    assert plan(samples(2), [Repeat(prompted(judge, "a")[0], 2), *prompted(judge, "b")]).other_way is None
+
+
+def test_a_comparison_warns_if_questions_were_asked_in_another_company_or_way():
+    model = Tagging()
+    judge = together(model)
+    runs = [
+        run(samples(2), prompted(judge, "a", "b")),
+        run(samples(2), prompted(judge, "a", "b", "c")),
+        run(samples(2), prompted(Judge("any/m", client=model), "a", "b")),
+    ]
+
+    def told(first, second):
+        return [warning for warning in compare(first, second).warnings if warning.startswith("a: ")]
+
+    assert told(runs[0], runs[0]) == []
+    (company,) = told(runs[0], runs[1])
+    assert "was not asked together with the same ones in both runs" in company
+    assert re.search(r"only A has a@\w+, b@\w+; only B has a@\w+, b@\w+, c@\w+$", company)
+    (way,) = told(runs[0], runs[2])
+    assert "scored in different ways" in way
+    assert "together was True and is None" in way
