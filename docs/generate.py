@@ -85,7 +85,8 @@ def _declared(name: str, info: OptionInfo, kind: object) -> str:
     if not any(one.startswith("--") for one in names):
         names.append(f"--{name.replace('_', '-')}")
     shown = ", ".join(sorted(names, key=len))
-    return shown if kind is bool else f"{shown} {info.metavar or _metavar(kind)}"
+    is_flag = bool in (kind, *typing.get_args(kind))
+    return shown if is_flag else f"{shown} {info.metavar or _metavar(kind)}"
 
 
 def _metavar(kind: Any) -> str:

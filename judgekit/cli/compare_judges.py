@@ -1,8 +1,10 @@
 """``judgekit compare-judges``: ask two or more judges the same question about the same samples."""
 
+import json
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import combinations
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -24,10 +26,11 @@ from judgekit.cli.run import run_session, show_planned
 from judgekit.config import Config
 from judgekit.errors import ConfigError, join_limited, path_text
 from judgekit.formats.session_files import require_separate_output
+from judgekit.gathering import asks_together
 from judgekit.jobs.building import BuiltScorers, build_scorers
 from judgekit.jobs.options import RunOptions
 from judgekit.jobs.starting import new_session
-from judgekit.locations import location_text
+from judgekit.locations import Location, location_text
 from judgekit.reports.compare_judges import show_judges
 from judgekit.reports.export import write_text
 from judgekit.reports.glossary import explaining_terms
@@ -35,9 +38,10 @@ from judgekit.reports.html import html_report
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
 from judgekit.runs.store import DEFAULT_RUNS_PATH
+from judgekit.scorers.repeat import SecondRepeat
 from judgekit.scoring import Scorer, scorer_prompts
 from judgekit.specs import JUDGE_VARIABLE, ScorerSpec
-from judgekit.terminal import console
+from judgekit.terminal import console, escaped_text
 
 
 @app.command("compare-judges")
@@ -102,6 +106,14 @@ def compare(
     ] = 3,
     strict: options.Strict = False,
     store: options.StorePath = DEFAULT_RUNS_PATH,
+    together: Annotated[
+        bool,
+        typer.Option(
+            "--together",
+            help="With one judge: compare the verdicts of all scorers asked together with those of each asked alone, and alone "
+            "twice.",
+        ),
+    ] = False,
     dry_run: options.DryRun = False,
     offline: options.Offline = False,
 ) -> None:
@@ -124,9 +136,19 @@ def compare(
         seed=seed,
         strict=strict,
         offline=offline,
+        together=False,  # which asks each question by itself, so that no prompt or judge colors another
     )
     run_options.check_sampling(None)
     settings = run_options.load_config()
+    if together:
+        if imported or labels or label:
+            raise ConfigError("--together compares a judge with itself: leave out --imported, --labels and --label")
+        built, ways = _ways(run_options, settings, judge or ())
+        outputs = check_outputs(output, {".json"}, offline=offline)
+        if dry_run:
+            show_planned(built, compares_ways=False)
+            return
+        raise _compare_ways(built, ways, store, show, outputs)
     if len(scorer or ()) > 1:
         if imported:
             raise ConfigError("--imported adds an imported judge to one question: give one --scorer, found several")
@@ -142,7 +164,7 @@ def compare(
     for path in outputs:
         require_separate_output(path, file, references, config, *(labels or ()))
     if dry_run:
-        show_planned(built)
+        show_planned(built, compares_ways=False)
         return
     built.check_judges()
     session = new_session(built, store)
@@ -208,6 +230,50 @@ def _prompts(
                 f"{records[0].name} and {record.name} have different scales, so they answer different questions"
             )
     return built, {record.name: record.name for record in records}
+
+
+def _ways(
+    run_options: RunOptions, settings: Config, judges: Sequence[str]
+) -> tuple[BuiltScorers, Mapping[str, Mapping[str, str]]]:
+    """Return each scorer asked together, alone, and alone again, and the names of these three by scorer and way."""
+    if len(judges) > 1:
+        raise ConfigError(f"--together compares the ways to ask one judge, found {len(judges)} judges")
+    asking = run_options.model_copy(update={"judge": judges[0] if judges else os.environ.get(JUDGE_VARIABLE) or None})
+    specs = [spec for spec in run_options.scorers or settings.scorers if spec is not None]
+    joint, alone = (asking.model_copy(update={"together": on}).load_config() for on in (True, False))
+    ways: dict[str, dict[str, str]] = {}
+    scorers: list[Scorer] = []
+    for spec in specs:
+        name = alone.build(spec).name
+        names = ways[name] = {way: f"{name} ({way})" for way in ("together", "alone", "alone again")}
+        first, second, third = (spec.model_copy(update={"alias": alias}) for alias in names.values())
+        scorers += (joint.build(first), alone.build(second), SecondRepeat(alone.build(third), names["alone again"]))
+    if sum(map(asks_together, scorers)) < 2:
+        raise ConfigError("--together needs two or more scorers that ask the judge; name them with --scorer NAME")
+    objects = asking.model_copy(update={"scorers": (None,) * len(scorers), "min_coverage": settings.min_coverage})
+    return BuiltScorers(objects, scorers, joint), ways
+
+
+def _compare_ways(
+    built: BuiltScorers, ways: Mapping[str, Mapping[str, str]], store: Path, show: int, outputs: Iterable[Location]
+) -> typer.Exit:
+    """Ask in all ways, and show for each scorer how far they agree."""
+    built.check_judges()
+    session = new_session(built, store)
+    run, signaled = run_session(session)
+    comparisons = {name: compare_judges(run, sides) for name, sides in ways.items()}
+    with explaining_terms() as screen:
+        code = report_outcome(run, session.options, session.problems, screen, show=0, outputs=())
+        for name, comparison in comparisons.items():
+            screen.out.print()
+            screen.out.print(escaped_text(f"{name}:"))
+            show_judges(comparison, show, screen.out)
+    for path in outputs:
+        write_text(
+            (json.dumps({name: found.model_dump(mode="json") for name, found in comparisons.items()}), "\n"), path
+        )
+        print_written(path)
+    return typer.Exit(signaled or code)
 
 
 def _must_differ(

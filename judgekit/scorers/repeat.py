@@ -150,6 +150,20 @@ class Repeat(WrapperScorer):
             return await attempt(self.scorer, sample)
 
 
+@dataclass(frozen=True)
+class SecondRepeat(WrapperScorer):
+    """The verdict of a second repeat of a scorer, to compare it with the first: how far does a judge agree with itself?"""
+
+    scorer: Scorer
+    name: str
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        """Return the score of one sample."""
+        ask_apart()
+        with independent_repeat(1, of=2):
+            return (await attempt(self.scorer, sample)).model_copy(update={"scorer": self.name})
+
+
 def score_votes(scores: Iterable[Score]) -> list[Vote]:
     """Return the votes of the scores. Values that differ only by rounding, such as sums of weights, are made equal."""
     votes: list[Vote] = []

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import httpx
@@ -267,3 +268,53 @@ def test_where_the_budget_is_nothing_nothing_is_compared_and_no_run_is_kept(cli,
     assert ended.err.startswith("judgekit: openai/")
     assert "budget of 0 requests" in ended.err
     assert cli("runs").out == ".judgekit/runs.sqlite: contains no runs\n"
+
+
+def test_one_judge_asked_together_is_compared_with_itself_alone_and_with_the_noise_of_asking_twice(
+    cli, conversations, mocked
+):
+    """Together, the judge changes its mind on one sample; alone, it does on two when it is asked again."""
+    times = Counter()
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        text = json.loads(request.content)["messages"][1]["content"]
+        number = int(re.search(r"tool_(\d+)", text)[1])
+        names = re.findall("^# Question (q[0-9]+)$", text, re.MULTILINE)
+        times[text] += 1
+        verdict = "1" if number < (2 if names else 3 if times[text] == 1 else 5) else "0"
+        goal = {"goal": "g", "end_state": "e", "reason": "r", "evidence": [2]}
+        reply = {"goals": [{**goal, "verdict": "achieved" if verdict == "1" else "not_achieved"}]}
+        message = {"role": "assistant", "content": json.dumps(dict.fromkeys(names, reply) if names else reply)}
+        return httpx.Response(200, json={"model": "m", "choices": [{"message": message, "finish_reason": "stop"}]})
+
+    mocked.post("https://api.openai.com/v1/chat/completions").mock(side_effect=answer)
+    words = ("--scorer", GOAL, "--scorer", f"{GOAL}:partial=true,as=share", "--judge", "openai/a", "--together")
+    ended = cli("compare-judges", conversations(6), *words, "-o", "ways.json", "--show", 1)
+    assert ended.code == 0, ended.err
+    shown = [line for line in lines(ended.out) if line[0].startswith(("together and", "alone and"))]
+    assert [line[:3] for line in shown if "flipped" not in line[0]] == [
+        ["together and alone", "6", "1"],
+        ["together and alone again", "6", "3"],
+        ["alone and alone again", "6", "2"],
+    ] * 2
+    written = json.loads(Path("ways.json").read_text())
+    assert [*written] == [GOAL, "share"]
+    together, alone, again = written[GOAL]["judges"]
+    assert (together["requests"], alone["requests"], again["requests"]) == (3, 6, 6)
+    ((flip,), *_) = (pair["flips"] for pair in written[GOAL]["pairs"])
+    assert flip["sample_id"] == "s2"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--scorer", GOAL, "--judge", "openai/a"), "needs two or more scorers that ask the judge"),
+        (("--scorer", GOAL, "--scorer", "prompt:tone", *TWO), "compares the ways to ask one judge, found 2 judges"),
+        (("--scorer", GOAL, "--judge", "openai/a", "--imported", "x"), "leave out --imported, --labels and --label"),
+        (("--scorer", GOAL, "--scorer", "prompt:tone", "--judge", "openai/a", "-o", "x.html"), ".json"),
+    ],
+)
+def test_what_together_cannot_compare_is_refused(cli, conversations, words, told):
+    ended = cli("compare-judges", conversations(1), *words, "--together")
+    assert ended.code == 2
+    assert told in ended.err
