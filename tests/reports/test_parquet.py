@@ -31,8 +31,8 @@ def test_columns_have_types_and_what_is_missing_is_null(run_of, monkeypatch):
     assert written.num_row_groups == 2
     table = written.read()
     assert {field.name: str(field.type) for field in table.schema} == {
-        **dict.fromkeys(("index", "requests", "cached", "tokens"), "int64"),
-        **dict.fromkeys(("value", "confidence", "cost_usd"), "double"),
+        **dict.fromkeys(("index", "tokens"), "int64"),
+        **dict.fromkeys(("value", "confidence", "requests", "cached", "cost_usd"), "double"),
         **dict.fromkeys(("sample_id", "trace_id", "group", "domain", "scorer", "status"), "string"),
         **dict.fromkeys(("label", "reason", "error", "warnings", "judge_models", "system_fingerprints"), "string"),
         "labels.right": "bool",

@@ -101,8 +101,8 @@ def test_pandas_has_a_line_a_row_with_types_and_missing_values():
     pandas = pytest.importorskip("pandas", reason="needs the extra pandas")
     frame = to_pandas(ROWS)
     assert {name: str(kind) for name, kind in frame.dtypes.items() if kind != "string"} == {
-        **dict.fromkeys(("index", "requests", "cached", "tokens"), "Int64"),
-        **dict.fromkeys(("value", "confidence", "cost_usd", "labels.reward"), "float64"),
+        **dict.fromkeys(("index", "tokens"), "Int64"),
+        **dict.fromkeys(("value", "confidence", "requests", "cached", "cost_usd", "labels.reward"), "float64"),
         "labels.right": "boolean",
         "status": "category",
     }
@@ -120,8 +120,8 @@ def test_polars_has_a_line_a_row_with_types_and_nulls():
     polars = pytest.importorskip("polars", reason="needs the extra polars")
     frame = to_polars(ROWS)
     assert {name: str(kind) for name, kind in frame.schema.items() if kind != polars.String} == {
-        **dict.fromkeys(("index", "requests", "cached", "tokens"), "Int64"),
-        **dict.fromkeys(("value", "confidence", "cost_usd", "labels.reward"), "Float64"),
+        **dict.fromkeys(("index", "tokens"), "Int64"),
+        **dict.fromkeys(("value", "confidence", "requests", "cached", "cost_usd", "labels.reward"), "Float64"),
         "labels.right": "Boolean",
         "status": "Enum(categories=['scored', 'skipped', 'failed', 'abstained'])",
     }
