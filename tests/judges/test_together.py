@@ -543,7 +543,7 @@ def test_no_score_is_of_another_question_whatever_scorers_and_replies_do(data):
 )
 def test_shares_add_up_to_the_request(number, input_tokens, output_tokens, cost):
     usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens, cached_tokens=input_tokens // 3)
-    call = JudgeCall(judge="j", prompt="together@1", usage=usage, cost_usd=cost)
+    call = JudgeCall(judge="j", prompt="together@1", usage=usage, cost_usd=cost, saved_usd=cost)
     shares = [share_call(call, at, number, f"p{at}", ["p"] * number) for at in range(number)]
     assert sum(share.usage.input_tokens for share in shares) == input_tokens
     assert sum(share.usage.output_tokens for share in shares) == output_tokens
@@ -553,6 +553,7 @@ def test_shares_add_up_to_the_request(number, input_tokens, output_tokens, cost)
     assert fsum(share.requests for share in shares) == pytest.approx(1)
     if cost is not None:
         assert fsum(share.cost_usd for share in shares) == cost
+        assert fsum(share.saved_usd for share in shares) == cost
 
 
 @pytest.mark.parametrize("is_together", [False, True])
