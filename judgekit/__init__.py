@@ -53,6 +53,10 @@ if TYPE_CHECKING:
     from judgekit.scorers.classification.answers import AnswerMatch as AnswerMatch
     from judgekit.scorers.classification.labels import Classification as Classification
     from judgekit.scorers.criteria import WeightedCriteria as WeightedCriteria
+    from judgekit.scorers.flaws import ClaimsWithoutCall as ClaimsWithoutCall
+    from judgekit.scorers.flaws import ErrorsIgnored as ErrorsIgnored
+    from judgekit.scorers.flaws import InventedArguments as InventedArguments
+    from judgekit.scorers.flaws import Unfinished as Unfinished
     from judgekit.scorers.generalization import Adaptability as Adaptability
     from judgekit.scorers.generalization import CollaborationEfficiency as CollaborationEfficiency
     from judgekit.scorers.generalization import Portability as Portability

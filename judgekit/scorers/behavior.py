@@ -3,18 +3,23 @@
 from abc import abstractmethod
 from dataclasses import dataclass
 from math import inf, isclose
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from judgekit.aggregates.behavior import plain_number
 from judgekit.errors import ConfigError
 from judgekit.score import Score
+from judgekit.scorers.flaws import is_error
 from judgekit.scorers.scope import ScopedScorer
+from judgekit.scorers.text.matches import compile_pattern
 from judgekit.scoring import NO_CONVERSATION
 from judgekit.traces.behavior import TraceUsage, elapsed, repeated_calls
 from judgekit.traces.equality import is_number
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 from judgekit.traces.tree import branches
+
+if TYPE_CHECKING:
+    from regex import Pattern
 
 
 @dataclass(frozen=True)
@@ -145,24 +150,39 @@ class MaxToolErrorRate(_Within):
     """1 if at most a share ``budget`` of the results of the agent's tool calls are errors, else 0.
 
     Only results that are known to be errors or not count, with ``scope="tree"`` also those of sub-agents; a warning says
-    if there are others. Skipped if there are none. No judge. Details and total as for `MaxTokens`. Source: see `TraceUsage`.
+    if there are others. Where the recording does not say, a result is an error if the ``error_pattern``, if there is
+    one, is found in its text. Skipped if none are known. No judge. Details and total as for `MaxTokens`. Source: see
+    `TraceUsage`.
 
     Raises:
-        ConfigError: The budget is not a number in [0, 1].
+        ConfigError: The budget is not a number in [0, 1], or the pattern is invalid.
     """
 
     name: str = "max_tool_error_rate"
+    error_pattern: str | None = None
     _template: ClassVar[str] = "share of tool results that are errors: {}"
     _maximum: ClassVar[float] = 1
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self._pattern
+
+    @property
+    def _pattern(self) -> "Pattern[str] | None":
+        return None if self.error_pattern is None else compile_pattern(self.error_pattern)
+
     def _number(self, trace: Trace) -> float | str:
-        rate = TraceUsage.of(trace).tool_error_rate
-        return "no tool result records whether it is an error" if rate is None else rate
+        known = [flag for flag in self._flags(trace) if flag is not None]
+        return sum(known) / len(known) if known else "no tool result records whether it is an error"
 
     def _warnings(self, trace: Trace) -> tuple[str, ...]:
-        results = (message for branch in branches(trace) for message in branch.trace.messages if message.role == "tool")
-        is_unknown = any(result.is_error is None and result.requestor == "assistant" for result in results)
+        is_unknown = None in self._flags(trace)
         return ("some tool results do not record whether they are errors, and do not count",) * is_unknown
+
+    def _flags(self, trace: Trace) -> list[bool | None]:
+        pattern = self._pattern
+        results = (message for branch in branches(trace) for message in branch.trace.messages if message.role == "tool")
+        return [is_error(result, pattern) for result in results if result.requestor == "assistant"]
 
 
 @dataclass(frozen=True)

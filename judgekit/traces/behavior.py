@@ -82,11 +82,6 @@ class TraceUsage(NamedTuple):
         """The sum of input and output tokens."""
         return _sum([self.input_tokens, self.output_tokens])
 
-    @property
-    def tool_error_rate(self) -> float | None:
-        """The share of errors among the results that are known to be errors or not."""
-        return self.tool_errors / self.tool_results if self.tool_results else None
-
 
 class Agent(NamedTuple):
     """An agent of a tree.

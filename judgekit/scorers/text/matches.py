@@ -147,12 +147,7 @@ class Regex(SyncScore):
 
     @cached_property
     def _compiled(self) -> "Pattern[str]":
-        import regex  # noqa: PLC0415 - most scorers do without
-
-        try:
-            return regex.compile(self.pattern)
-        except (regex.error, RecursionError, TypeError) as error:
-            raise ConfigError(f"pattern: {self.pattern!r} is not a valid regular expression: {error}") from error
+        return compile_pattern(self.pattern)
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
@@ -188,6 +183,20 @@ class Regex(SyncScore):
             return search(response, timeout=_SECONDS_INLINE)
         except TimeoutError:
             return await run_in_thread(lambda: search(response, timeout=_SECONDS, concurrent=True))
+
+
+def compile_pattern(pattern: str) -> "Pattern[str]":
+    """Return a pattern of the package regex.
+
+    Raises:
+        ConfigError: It is invalid.
+    """
+    import regex  # noqa: PLC0415 - most scorers do without
+
+    try:
+        return regex.compile(pattern)
+    except (regex.error, RecursionError, TypeError) as error:
+        raise ConfigError(f"pattern: {pattern!r} is not a valid regular expression: {error}") from error
 
 
 @dataclass(frozen=True)
