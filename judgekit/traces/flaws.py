@@ -24,6 +24,7 @@ _FAILURE_WORDS = re.compile(
 _WORD = re.compile(r"\w{4,}")
 _REFERENCE_NAME = re.compile(r"(?:^|[a-z_\W])(?:[Ii]ds?|[Nn]umber|[Ee]mail|[Pp]hone|[Zz]ip|[Ii]ban|[Ss]ku|[Aa]ccount)$")
 _REFERENCE = re.compile(r"(?=\D*\d|[^@]+@)[^\s/\\]{4,100}")
+_DIGITS, _CERTAIN_DIGITS = re.compile(r"\d+"), 4
 _LIMIT = re.compile(r"max|limit|time.?out|exceed|too.?(?:many|long)|length|budget", re.IGNORECASE)
 _CLAIM = re.compile(
     r"(?<!\w)(?:(?P<hedge>once|when|after|if|until|before|whether|that|as soon as)\s+)?I(?:['\u2019]ve|\s+have)\s+"
@@ -104,7 +105,8 @@ def errors_ignored(trace: Trace, is_error: Callable[[ToolMessage], bool]) -> Fla
 def invented_arguments(trace: Trace) -> Flaws:
     """Return the calls with ids, numbers and addresses that stand in no earlier message, result or tool definition.
 
-    Arguments are looked at whose name says that they refer to something (``order_id``, ``email``), with a digit or ``@``. A
+    Arguments are looked at whose name says that they refer to something (``order_id``, ``email``), with a digit or ``@``. One
+    with a number of four digits or more is known by that: a user may say it without its letters. A
     sub-agent may know all that the conversations of other agents hold.
     """
     flaws: list[Flaw] = []
@@ -119,7 +121,7 @@ def invented_arguments(trace: Trace) -> Flaws:
                     references = [*_references(call.args)]
                     places += len(references)
                     for argument, reference in references:
-                        if _comparable(reference) not in before:
+                        if _core(reference) not in before:
                             reason = f"{short_repr(call.name)} got {argument} = {short_repr(reference)}, which stands nowhere before"
                             flaws.append(Flaw(branch.number(index), "invented_arguments", reason))
                 before += _comparable("\n".join(canonical_json(call.args) for call in message.tool_calls))
@@ -216,6 +218,12 @@ def _references(value: JsonValue, name: str = "") -> Iterator[tuple[str, str]]:
 
 def _comparable(text: str) -> str:
     return re.sub(r"[\s\-()+.#]", "", text).casefold()
+
+
+def _core(reference: str) -> str:
+    """Return what a reference is known by: its longest number, whatever letters or marks go with it, or all of it."""
+    digits = max(_DIGITS.findall(reference), key=len, default="")
+    return digits if len(digits) >= _CERTAIN_DIGITS else _comparable(reference)
 
 
 def _words(text: str) -> Iterator[str]:

@@ -61,6 +61,7 @@ def test_results_that_are_no_errors_and_those_of_the_user_are_no_place_for_it():
         ({"order_id": "W7712345"}, 0, 1),  # written in another way
         ({"order": {"ids": ["W-7712345", "W-1"]}, "orderId": "X-12"}, 1, 2),  # W-1 is too short to be sure
         ({"order_id": 7712345}, 0, 1),
+        ({"order_id": "#WW7712345"}, 0, 1),  # the letters may be what the user forgot
         ({"email": "ann@example.com"}, 1, 1),
         ({"email": "bob@example.com"}, 0, 1),  # from a result
         ({"account": "EUR-1"}, 0, 1),  # from the definition of the tool
