@@ -30,7 +30,7 @@ PREFERRED = {"achieved", "answered", "yes", "true", "1", "Y"}
 
 @contextmanager
 def running(kind: str, seconds: float = SECONDS) -> Iterator[str]:
-    """The base URL of a server of a kind: ``same``, ``slow`` (which takes these seconds) or ``counting``."""
+    """The base URL of a server of a kind: ``same``, ``slow`` (which takes these seconds), ``counting`` or ``billing``."""
     with subprocess.Popen([sys.executable, __file__, kind, str(seconds)], stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
@@ -45,7 +45,7 @@ def http(document: object) -> bytes:
     return b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b" % (len(said), said)
 
 
-def completion(message: Mapping[str, object], prompt_tokens: int) -> bytes:
+def completion(message: Mapping[str, object], prompt_tokens: int, completion_tokens: int = 60) -> bytes:
     """The answer as a server sends it."""
     choice = {
         "index": 0,
@@ -59,7 +59,11 @@ def completion(message: Mapping[str, object], prompt_tokens: int) -> bytes:
             "created": 1,
             "model": "judge",
             "choices": [choice],
-            "usage": {"prompt_tokens": prompt_tokens, "completion_tokens": 60, "total_tokens": prompt_tokens + 60},
+            "usage": {
+                "prompt_tokens": prompt_tokens,
+                "completion_tokens": completion_tokens,
+                "total_tokens": prompt_tokens + completion_tokens,
+            },
         }
     )
 
@@ -120,6 +124,17 @@ class CountingServer(Server):
             before[2] + sum(len(json.dumps(form)) for form in forms),
         )
         return self.write(completion(message_for(asked), characters // 4))
+
+
+class BillingServer(Server):
+    """Answers in the form that is asked for, and bills a token for four characters, also of the schema and the answer."""
+
+    def reply(self, body: bytes) -> None:
+        asked = json.loads(body)
+        characters = sum(len(text) for message in asked["messages"] for text in texts(message.get("content")))
+        characters += len(json.dumps(asked["response_format"]["json_schema"]["schema"]))
+        message = message_for(asked)
+        self.write(completion(message, characters // 4, len(str(message["content"])) // 4))
 
 
 def texts(content: Any) -> Iterator[str]:
@@ -185,5 +200,7 @@ async def serve(protocol: type[Server]) -> None:
     await server.serve_forever()
 
 
+KINDS = {"same": Server, "slow": SlowServer, "counting": CountingServer, "billing": BillingServer}
+
 if __name__ == "__main__":
-    asyncio.run(serve({"same": Server, "slow": SlowServer, "counting": CountingServer}[sys.argv[1]]))
+    asyncio.run(serve(KINDS[sys.argv[1]]))

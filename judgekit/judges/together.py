@@ -15,12 +15,10 @@ from typing import Any, Self, cast
 from pydantic import BaseModel, RootModel, create_model, model_validator
 
 from judgekit.errors import (
-    STOPS,
     ContextError,
     FilterError,
     JudgeError,
     RefusalError,
-    RejectedError,
     ReplayError,
     ReplyError,
     TruncatedError,
@@ -39,7 +37,7 @@ from judgekit.traces.sample import Sample
 MOST_QUESTIONS = 12
 """The maximum number of questions in a request."""
 _NAMES = tuple(f"q{number}" for number in range(1, MOST_QUESTIONS + 1))
-_ASKED_ALONE = (ContextError, FilterError, RefusalError, RejectedError, ReplayError, ReplyError, TruncatedError)
+_ASKED_ALONE = (ContextError, FilterError, RefusalError, ReplayError, ReplyError, TruncatedError)
 """Errors of a request with several questions after which each is asked by itself."""
 _FENCE = " begins]"
 
@@ -202,9 +200,7 @@ class JointRequest:
             try:
                 reply = await ask(request)
                 texts = cast("Mapping[str, str]", request.answer(reply))
-            except _ASKED_ALONE as error:
-                if isinstance(error, STOPS):
-                    raise
+            except _ASKED_ALONE:
                 return {}
             finally:
                 if other_way is not None:

@@ -93,6 +93,7 @@ def _call(call: JudgeCall) -> JsonValue:
         **call.model_dump(include=_OF_THE_CALL),
         "fingerprint": call.system_fingerprint,
         "request": call.is_request,
+        "questions": len(call.together),
         "cost": call.usd_paid,
         "tokens": [usage.input_tokens, usage.output_tokens] if usage and counted else None,
     }

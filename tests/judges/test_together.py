@@ -15,18 +15,21 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from judgekit import add_scorers, compare, plan, resume, run
-from judgekit.errors import JudgekitError
+from judgekit.errors import JudgekitError, RefusalError
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import load_prompt
 from judgekit.judges.providers.price import Price
 from judgekit.judges.request import Reply, Request, TokenLogprob
 from judgekit.judges.together import MOST_QUESTIONS, share_call
+from judgekit.runs.audit_records import AuditRecord, Correction, write_audit_record
+from judgekit.runs.intervals import Estimate
+from judgekit.runs.population import Population
 from judgekit.runs.results import Run
 from judgekit.runs.runner import make_tasks, score_tasks
 from judgekit.score import JudgeCall, Score, ledger
 from judgekit.scorers.criteria import WeightedCriteria
-from judgekit.scorers.goal import AgentGoalAccuracyWithReference
+from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference
 from judgekit.scorers.judged import JudgedScorer
 from judgekit.scorers.pairwise import Pairwise
 from judgekit.scorers.panel import Panel
@@ -606,3 +609,60 @@ def test_a_comparison_warns_if_questions_were_asked_in_another_company_or_way():
     (way,) = told(runs[0], runs[2])
     assert "scored in different ways" in way
     assert "together was True and is None" in way
+
+
+def test_a_joint_request_has_little_beside_the_recording_and_its_questions(sample):
+    """At most 1.15 times their tokens, even if the recording is short."""
+    client = Tagging(lambda named, parts: Reply(text="no", finish_reason="refusal"))
+    client.complete = refusing(client)
+    names = ["task_completion", "tool_result_use", "step_efficiency", "user_frustration"]
+    for on in (False, True):
+        judge = Judge("any/m", client=client, together=on)
+        goal = AgentGoalAccuracyWithoutReference(judge)
+        run([sample], [goal, *(PromptScorer(name, judge) for name in names)])
+    *alone, joint = client.requests[:6]
+    system, _ = alone[0].messages
+    recording = (len(system.content) + len(sample.trace.render())) // 4
+    questions = sum(request.input_tokens - recording for request in alone)
+    assert joint.questions == len(alone) == 5
+    assert recording + questions < joint.input_tokens <= 1.15 * (recording + questions)
+
+
+def refusing(client):
+    async def complete(request):
+        client.requests.append(request)
+        raise RefusalError("no")
+
+    return complete
+
+
+def test_an_audit_of_one_way_to_ask_does_not_count_for_the_other(tmp_path):
+    model = Tagging()
+    joint, alone = (
+        run(samples(2), prompted(Judge("any/m", client=model, together=on), "a", "b"), store=tmp_path / "runs.sqlite")
+        for on in (True, False)
+    )
+    (scored,) = (record for record in joint.scorers if record.name == "a")
+    everything = Population(samples=2, mean=1)
+    record = AuditRecord(
+        scorer="a",
+        fingerprint=scored.signature,
+        identity=scored.identity,
+        models={"any/m": ["m"]},
+        run=joint.number,
+        run_started_at=joint.started_at,
+        sample_count=2,
+        annotators=1,
+        selection="all",
+        agreement={"kappa": Estimate(value=1)},
+        judge_mean=Estimate(value=1),
+        correction=Correction(unavailable_reason="all are labeled"),
+        labeled=everything,
+        population=everything,
+        audited_at=joint.started_at,
+        version="0",
+    )
+    write_audit_record(record, joint.audits_folder)
+    assert str(joint.audits["a"]).startswith("audited")
+    assert str(alone.audits["a"]).startswith("not audited")
+    assert "together was True and is None" in str(alone.audits["a"])

@@ -166,7 +166,7 @@ function callsSummary(calls) {
 function judgeCall(call, exchange) {
   const usage = call.tokens === null ? "tokens unknown" : `${count(call.tokens[0])} + ${count(call.tokens[1])} tokens`;
   const answered = call.model && `answered as ${call.model}`, fingerprint = call.fingerprint && `fingerprint ${call.fingerprint}`;
-  const facts = [call.prompt, call.judge, answered, fingerprint, call.cached ? "from the cache" : dollars(call.cost), usage, call.cached ? null : `${call.seconds.toFixed(1)} s`].filter(Boolean).join(" · ");
+  const facts = [call.prompt, call.judge, answered, fingerprint, call.cached ? "from the cache" : dollars(call.cost), usage, call.questions ? `${call.questions} questions together` : null, call.cached ? null : `${call.seconds.toFixed(1)} s`].filter(Boolean).join(" · ");
   return el("div", { class: "asked" },
     el("p", { class: "lead" }, recorded(facts), call.error ? [" ", badge("failed", call.error)] : null),
     exchange

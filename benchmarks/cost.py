@@ -1,0 +1,96 @@
+"""What five questions about each of 100 recorded conversations cost, each question by itself and all together.
+
+A server on loopback, which is a process of its own, answers what each schema asks for as briefly as it can, and bills a
+token for four characters of the messages, the schema and the answer. So input is what a provider would bill to within its
+tokenizer, and output, which is the same for all ways, is less than a model would write.
+
+python benchmarks/cost.py [RECORDINGS]
+"""
+
+import sys
+import tempfile
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reading import TAU2
+from server import running
+
+if TYPE_CHECKING:
+    from judgekit import Judge, Run, Sample
+
+SAMPLES = 100
+QUESTIONS = (
+    "agent_goal_accuracy_without_reference",
+    "prompt:task_completion",
+    "prompt:tool_result_use",
+    "prompt:step_efficiency",
+    "prompt:user_frustration",
+)
+PRICE = {"input": 0.10, "output": 0.50}
+"""US dollars for a million tokens."""
+
+
+def ask(samples: "Sequence[Sample]", judge: "Judge") -> "Run":
+    """A run that asks all questions about each sample."""
+    from judgekit import AgentGoalAccuracyWithoutReference, PromptScorer, run
+
+    prompts = [question.partition(":")[2] for question in QUESTIONS[1:]]
+    scored = run(samples, [AgentGoalAccuracyWithoutReference(judge), *(PromptScorer(name, judge) for name in prompts)])
+    assert {row.score.status for row in scored} <= {"scored", "skipped"}
+    return scored
+
+
+def row(way: str, scored: "Run", first: float | None = None) -> tuple[str, float]:
+    """A row of the table, and the dollars."""
+    calls = [call for one in scored for call in one.score.calls]
+    usages = [call.usage for call in calls if call.usage]
+    sent, received = sum(usage.input_tokens or 0 for usage in usages), sum(usage.output_tokens or 0 for usage in usages)
+    usd = sum(call.usd_paid or 0 for call in calls)
+    requests = round(sum(call.requests for call in calls))
+    saved = "1.0x" if first is None else f"{first / usd:.1f}x less"
+    return f"| {way} | {requests:,} | {sent:,} | {received:,} | ${usd:.4f} | {saved} |", usd
+
+
+def overhead(samples: "Sequence[Sample]", alone: "Run", joint: "Run") -> float:
+    """The most tokens that a joint request has for one of its recording and all its questions, each with its schema."""
+    from judgekit import load_prompt
+
+    def tokens(scored: "Run") -> Sequence[int]:
+        billed = [0] * len(samples)
+        for one in scored:
+            billed[one.index] += sum(call.usage.input_tokens or 0 for call in one.score.calls if call.usage)
+        return billed
+
+    recordings = [(len(load_prompt("tone").system) + len(sample.trace.render())) / 4 for sample in samples]
+    asked = [
+        total - (len(QUESTIONS) - 1) * recording for total, recording in zip(tokens(alone), recordings, strict=True)
+    ]
+    return max(together / apart for together, apart in zip(tokens(joint), asked, strict=True))
+
+
+def main() -> None:
+    from judgekit import Judge, Price, read
+
+    samples = list(islice(read(Path(sys.argv[1]) if sys.argv[1:] else TAU2), SAMPLES))
+    print(
+        f"{len(samples)} conversations, {len(QUESTIONS)} questions, ${PRICE['input']} and ${PRICE['output']} a million tokens\n"
+    )
+    print("| way to ask | requests | input tokens | output tokens | dollars | |\n|---|---|---|---|---|---|")
+    with running("billing") as url, tempfile.TemporaryDirectory() as folder:
+
+        def judge(name: str, **settings: Any) -> "Judge":
+            cache = Path(folder) / f"{name}.sqlite"
+            return Judge("openai/judge", base_url=url, price=Price(**PRICE), cache=cache, **settings)
+
+        alone, joint = ask(samples, judge("alone")), ask(samples, judge("together", together=True))
+        line, usd = row("each question by itself", alone)
+        print(line)
+        print(row("together", joint, usd)[0])
+    most = overhead(samples, alone, joint)
+    print(f"\nA joint request has at most {most:.2f} times the tokens of the recording and all questions (goal: 1.15).")
+
+
+if __name__ == "__main__":
+    main()
