@@ -4,12 +4,14 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
 Question = TypeVar("Question")
+_Sendable: TypeAlias = tuple[Any, Callable[[Sequence[Any]], None]]
+"""A question, and the function that sends it with others."""
 
 
 @dataclass(eq=False)
@@ -26,7 +28,7 @@ class Gathering:
     loop: "AbstractEventLoop"
     scorer_count: int
     _settled: set[int] = field(default_factory=set[int], init=False)
-    _questions: dict[int, tuple[Any, Callable[[Sequence[Any]], None]]] = field(default_factory=dict, init=False)
+    _questions: dict[int, _Sendable] = field(default_factory=dict[int, _Sendable], init=False)
 
     @contextmanager
     def participant(self, position: int, *, is_needed: bool = True) -> Generator[None]:
