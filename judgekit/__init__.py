@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from judgekit.analysis.compare import compare as compare
     from judgekit.analysis.comparison_plan import ComparisonPlan as ComparisonPlan
     from judgekit.analysis.comparison_plan import plan_comparison as plan_comparison
+    from judgekit.analysis.drift import AnchorsCheck as AnchorsCheck
     from judgekit.analysis.gates import check_gates as check_gates
     from judgekit.analysis.labels import HumanLabel as HumanLabel
     from judgekit.analysis.labels import read_labels as read_labels
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
     from judgekit.formats.writing import write as write
     from judgekit.integrations.export import aexport as aexport
     from judgekit.integrations.export import export as export
+    from judgekit.jobs.anchors import FrozenAnchors as FrozenAnchors
+    from judgekit.jobs.anchors import acheck_anchors as acheck_anchors
+    from judgekit.jobs.anchors import afreeze_anchors as afreeze_anchors
+    from judgekit.jobs.anchors import check_anchors as check_anchors
+    from judgekit.jobs.anchors import freeze_anchors as freeze_anchors
     from judgekit.jobs.api import aadd_scorers as aadd_scorers
     from judgekit.jobs.api import add_scorers as add_scorers
     from judgekit.jobs.api import aplan as aplan
@@ -119,6 +125,7 @@ _NAMES = {
     "analysis.audit": "audit",
     "analysis.compare": "compare Comparison",
     "analysis.comparison_plan": "plan_comparison ComparisonPlan",
+    "analysis.drift": "AnchorsCheck",
     "analysis.gates": "check_gates",
     "analysis.labels": "HumanLabel read_labels",
     "analysis.stored_labels": "add_labels stored_labels",
@@ -126,6 +133,7 @@ _NAMES = {
     "formats.reading": "read",
     "formats.writing": "write",
     "integrations.export": "aexport export",
+    "jobs.anchors": "acheck_anchors afreeze_anchors check_anchors freeze_anchors FrozenAnchors",
     "jobs.api": "aadd_scorers add_scorers aplan aresume arun merge_runs plan resume run",
     "jobs.plan": "RunPlan",
     "judges.judge": "Judge",

@@ -416,6 +416,15 @@ def planning() -> AbstractContextManager[None]:
     return _set(current_plan, {})
 
 
+cache_bypassed: ContextVar[bool] = ContextVar("judgekit_cache_bypassed", default=False)
+"""Whether judges send each question, and neither read nor fill their caches."""
+
+
+def bypass_cache() -> AbstractContextManager[None]:
+    """Send all questions inside to the judges, also those that were answered before, and store no replies."""
+    return _set(cache_bypassed, True)  # noqa: FBT003 - the value of a variable
+
+
 _outages: ContextVar[MutableMapping[object, JudgeError] | None] = ContextVar("judgekit_outages", default=None)
 
 

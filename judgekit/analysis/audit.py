@@ -19,6 +19,7 @@ from judgekit.analysis.selection_bias import selection_bias
 from judgekit.analysis.spent_labels import alignments_of, question_names, spent_samples
 from judgekit.analysis.stored_labels import CombinedLabels, combine_labels, is_judge_name
 from judgekit.errors import ConfigError, StoreError, count_text, join_limited, short_repr
+from judgekit.runs.anchors import anchors_of
 from judgekit.runs.answers import reported_names
 from judgekit.runs.audit_records import (
     AuditRecord,
@@ -222,9 +223,12 @@ class _Auditing:
             return None
         judged = self.run.audit_subject(self.record)
         audit_records, _ = read_audit_records(self.record.name, folder)
+        anchors = anchors_of(self.record.name, self.record.signature, folder.with_name("anchors"))
+        alarm = None if anchors is None else anchors.alarmed_at
         for kept in audit_records:
             is_same = kept.fingerprint == self.record.signature and judged.is_audited_by(kept)
-            if is_same and not new_models(kept.models, judged.models):
+            is_suspended = alarm is not None and kept.audited_at < alarm
+            if is_same and not is_suspended and not new_models(kept.models, judged.models):
                 is_less = correction.corrected is None and kept.correction.corrected is not None
                 return kept if is_less or len(self.pairs.samples) < kept.sample_count else None
         return None

@@ -90,10 +90,16 @@ def _drawn_by_verdict(rows: Sequence[Row], n: int, scorer: str, dice: random.Ran
             f"{scorer} has {len(parts)} kinds of verdicts, and each needs at least {_LEAST} samples: draw "
             f"{_LEAST * len(parts)} or more"
         )
-    shares = zip(parts, _shared([len(part) for part in parts], n), strict=True)
+    return [DrawnSample(row.index, row.sample_id, "stratified", None) for row in draw_by_verdict(rows, n, dice)]
+
+
+def draw_by_verdict(rows: Sequence[Row], n: int, dice: random.Random) -> Sequence[Row]:
+    """Return rows of one scorer, equally many of each of the `strata` as far as possible; all if there are no more."""
+    parts = strata(rows, by_confidence=True)
+    shares = zip(parts, _shared([len(part) for part in parts], min(n, len(rows))), strict=True)
     drawn = [row for part, share in shares for row in _ordered(part, dice)[:share]]
     dice.shuffle(drawn)
-    return [DrawnSample(row.index, row.sample_id, "stratified", None) for row in drawn]
+    return drawn
 
 
 def _with_roles(run: Run, drawn: Sequence[DrawnSample]) -> Sequence[DrawnSample]:

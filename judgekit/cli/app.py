@@ -20,6 +20,7 @@ _GROUPS = {
         "plan-labels": "plan_labels",
         "audit": "audit",
         "align": "align",
+        "anchors": "anchors",
         "compare-judges": "compare_judges",
         "doctor": "doctor",
         "probe": "probe",

@@ -53,7 +53,7 @@ def resume_session(
         )
     specs = [None if name in by_name else spec for name, spec in zip(names, options.scorers, strict=True)]
     given = [by_name[name] for name in names if name in by_name]
-    built = _build_stored(options, options.model_copy(update={"scorers": specs}), given)
+    built = build_stored(options, options.model_copy(update={"scorers": specs}), given)
     _must_be_as_before(before, built.scorers)
     again: tuple[ScoreStatus, ...] = ("failed",) if retry_failed else ()
     complete = _complete_run(store, before, again)
@@ -95,7 +95,7 @@ def extension_session(
     asking = judge or options.judge or os.environ.get(JUDGE_VARIABLE) or None
     specs = [spec and spec.with_judge(asking) for spec in specs]
     allow_code(*(spec.name.rpartition(":")[0] for spec in specs if spec), *([judge.partition(":")[0]] if judge else []))
-    built = _build_stored(options, options.model_copy(update={"scorers": specs}), objects, judge)
+    built = build_stored(options, options.model_copy(update={"scorers": specs}), objects, judge)
     check_scorer_names([*(scorer.name for scorer in before.scorers), *(scorer.name for scorer in built.scorers)])
     numbered, from_store = _samples_of(store, before, built, options, samples, workers)
     built.check_workers(workers, store.path, given=numbered is not None, from_store=from_store)
@@ -120,17 +120,26 @@ def extension_session(
     )
 
 
-def _build_stored(
-    stored: RunOptions, options: RunOptions, objects: Iterable[Scorer], judge: str | None = None
+def build_stored(
+    stored: RunOptions,
+    options: RunOptions,
+    objects: Iterable[Scorer],
+    judge: str | None = None,
+    *,
+    is_planned: bool = False,
 ) -> BuiltScorers:
-    """Build scorers with the options of a stored run, which may be somebody else's: its own code is not imported."""
+    """Build scorers with the options of a stored run, which may be somebody else's: its own code is not imported.
+
+    Unless it ``is_planned``, their judges are checked.
+    """
     with of_stored_run():
         if stored.format is not None and ":" in stored.format:
             from judgekit.formats.readers import reader_named  # noqa: PLC0415 - loads all readers
 
             reader_named(stored.format)
         built = build_scorers(options, objects, judge=judge)
-        built.check_judges()
+        if not is_planned:
+            built.check_judges()
         return built
 
 

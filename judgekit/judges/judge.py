@@ -26,7 +26,16 @@ from judgekit.judges.schema import strict_schema
 from judgekit.judges.settings import JudgeSettings
 from judgekit.judges.structured_output import SchemaSupport
 from judgekit.judges.together import Question, ask_together
-from judgekit.score import JudgeCall, ScaleValue, Score, check_declared, current_plan, current_repeat, ledger
+from judgekit.score import (
+    JudgeCall,
+    ScaleValue,
+    Score,
+    cache_bypassed,
+    check_declared,
+    current_plan,
+    current_repeat,
+    ledger,
+)
 from judgekit.traces.equality import copy_json
 from judgekit.traces.sample import Sample
 
@@ -115,6 +124,7 @@ class Judge(JudgeSettings):
     _schema_support: SchemaSupport = PrivateAttr()
     _account: Account = PrivateAttr()
     _clients: _Clients = PrivateAttr()
+    _uncached_clients: _Clients = PrivateAttr()
 
     def model_post_init(self, context: object, /) -> None:
         """Check the settings, and start with nothing spent."""
@@ -123,6 +133,7 @@ class Judge(JudgeSettings):
         self._schema_support = SchemaSupport()
         self._account = Account()
         self._clients = WeakKeyDictionary()
+        self._uncached_clients = WeakKeyDictionary()
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Return an independent judge, since clients and spending belong to the settings that they began with."""
@@ -257,7 +268,8 @@ class Judge(JudgeSettings):
             return await self._complete(request.correction_request(error.text, str(error)))
 
     async def _complete(self, request: Request) -> Reply:
-        loop, clients, plan = asyncio.get_running_loop(), self._clients, current_plan.get()
+        loop, plan = asyncio.get_running_loop(), current_plan.get()
+        clients = self._uncached_clients if cache_bypassed.get() else self._clients
         if plan is not None:  # each plan counts from zero
             fresh: _Clients = WeakKeyDictionary()
             _, clients = cast("tuple[Self, _Clients]", plan.setdefault(id(self), (self, fresh)))

@@ -27,7 +27,7 @@ from judgekit.judges.request import Client, Layer
 from judgekit.judges.retry import Retry
 from judgekit.judges.settings import JudgeSettings
 from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
-from judgekit.score import current_plan
+from judgekit.score import cache_bypassed, current_plan
 from judgekit.threads import run_in_thread
 
 BUDGETS_FILE = "budgets.sqlite"
@@ -55,9 +55,13 @@ async def build_client(
     """
     if isinstance(judge.cache, RedisAddress):
         await run_in_thread(lambda: check_replies(judge))
+    if (bypassed := cache_bypassed.get()) and judge.cache_mode == "replay":
+        raise ConfigError(
+            f"{judge.model} replays recorded replies: it cannot be asked again with cache_mode = 'replay'"
+        )
     if current_plan.get() is not None:
         is_there = isinstance(judge.cache, RedisAddress) or judge.cache.exists()
-        read = judge.cache_mode_used in ("read_write", "replay") and is_there
+        read = judge.cache_mode_used in ("read_write", "replay") and is_there and not bypassed
         stored = await run_in_thread(lambda: open_replies(judge.cache, judge.max_reply_bytes)) if read else None
         if stored is not None:
             closing.push_async_callback(stored.aclose)
@@ -80,8 +84,8 @@ async def build_client(
             closing.push_async_callback(budget.aclose)
         asking = RateLimit(StructuredOutput(asking, schema_support, provider), queue)
         asking = Retry(asking, queue.circuit, judge.attempts)
-    if judge.cache_mode_used == "off":
-        if judge.cache_mode != "off":
+    if judge.cache_mode_used == "off" or bypassed:
+        if judge.cache_mode != "off" and not bypassed:
             _warn_uncached(judge.model, type(judge.client).__name__)
         return asking
     if server is not None:

@@ -15,6 +15,7 @@ from pydantic_core import from_json, to_json
 from judgekit.atomic import atomic_write
 from judgekit.errors import StoreError, count_text, join_limited, short_repr, validation_message
 from judgekit.runs.alignments import AlignmentRecord
+from judgekit.runs.anchors import anchors_of, checked_text, date_text
 from judgekit.runs.answers import reported_names
 from judgekit.runs.intervals import Estimate
 from judgekit.runs.population import Population, transfer_obstacles
@@ -181,6 +182,7 @@ class AuditStatus(NamedTuple):
         age: How long ago the audit was, such as ``3 days ago``.
         scope_text: The other samples that the audit used and how they differ from these; empty if it used these.
         notes: Changes that may have happened since the audit.
+        anchors: When the judge's anchors were checked; empty if it has none.
     """
 
     record: AuditRecord | None = None
@@ -188,12 +190,15 @@ class AuditStatus(NamedTuple):
     age: str = ""
     scope_text: str = ""
     notes: Sequence[str] = ()
+    anchors: str = ""
 
     def __str__(self) -> str:
         if self.record is None:
-            return f"not audited{f' ({self.void_reason})' if self.void_reason else ''}"
-        when = f" {self.age}" if self.age else ""
-        return "; ".join((f"audited{when}{self.scope_text}: {self.record.summary}", *self.notes))
+            parts = [f"not audited{f' ({self.void_reason})' if self.void_reason else ''}"]
+        else:
+            when = f" {self.age}" if self.age else ""
+            parts = [f"audited{when}{self.scope_text}: {self.record.summary}", *self.notes]
+        return "; ".join(filter(None, (*parts, self.anchors)))
 
 
 def write_audit_record(audit_record: AuditRecord, folder: Path) -> Path:
@@ -216,6 +221,7 @@ def write_audit_record(audit_record: AuditRecord, folder: Path) -> Path:
 def audit_status(judged: AuditSubject, folder: Path, at: datetime) -> AuditStatus:
     """Return the audit status of a run's judge at a time: its audit record, or what has changed since its last audit.
 
+    Its anchors, if it has any, suspend audit records that are older than their alarm; see `judgekit.runs.anchors`.
     Of several audit records of the same judge, one for the same recordings is preferred, then one for similar samples, then
     the one with the most labels. An audit record that cannot be read, or that does not match its file name, leaves the judge
     unaudited, and the status says why.
@@ -225,6 +231,17 @@ def audit_status(judged: AuditSubject, folder: Path, at: datetime) -> AuditStatu
         return AuditStatus(
             void_reason=f"{scorer.name} cannot be distinguished from others of its name: {scorer.identity}"
         )
+    try:
+        anchors = anchors_of(scorer.name, scorer.signature, folder.with_name("anchors"))
+    except StoreError as error:
+        return AuditStatus(void_reason=str(error))
+    if anchors is None:
+        return _status(judged, folder, at, None)
+    return _status(judged, folder, at, anchors.alarmed_at)._replace(anchors=checked_text(anchors, at))
+
+
+def _status(judged: AuditSubject, folder: Path, at: datetime, alarm: datetime | None) -> AuditStatus:
+    scorer = judged.scorer
     audit_records, unreadable = read_audit_records(scorer.name, folder)
     if unreadable:
         return AuditStatus(void_reason=unreadable[0])
@@ -239,9 +256,16 @@ def audit_status(judged: AuditSubject, folder: Path, at: datetime) -> AuditStatu
     if not unchanged:
         last = max(same, key=lambda record: record.audited_at)
         return _void(last, new_models(last.models, judged.models))
+    unsuspended = [record for record in unchanged if alarm is None or record.audited_at >= alarm]
+    if alarm is not None and not unsuspended:
+        last = max(unchanged, key=lambda record: record.audited_at)
+        return AuditStatus(
+            void_reason=f"the audit record of run {last.run} is suspended: its anchors show on {date_text(alarm)} that the judge "
+            'has changed; score the recordings again with cache_mode = "refresh", and audit that run'
+        )
     candidates = [
         (record, () if judged.is_audited_by(record) else transfer_obstacles(judged.population(), record.population))
-        for record in unchanged
+        for record in unsuspended
     ]
     best, apart = max(
         candidates,

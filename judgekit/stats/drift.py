@@ -17,7 +17,7 @@ _LEAST_P = 1e-300
 _NEAR = 1e-4
 _ROUNDING = 1e-9
 _NO_VALUE = -1
-_LEAST_NOISY, _MOST_NOISY = 0.1, 0.9
+_WAVERING = 0.1, 0.9
 
 Verdicts: TypeAlias = Mapping[float, int]
 """How often each verdict was given about one anchor; -1 stands for verdicts without a value."""
@@ -104,7 +104,7 @@ def net_shift(pairs: Iterable[tuple[Verdicts, float]]) -> float:
             anchors.append((counts, round(_HUNDREDTHS * newest)))
     chances, total = _sum_of_random_ones(anchors)
     sums = np.arange(len(chances))
-    distance = np.abs(sums - chances @ sums)
+    distance: NDArray[np.float64] = np.abs(sums - float(np.dot(chances, sums)))
     return float(chances[distance >= distance[total] - _ROUNDING].sum())
 
 
@@ -142,45 +142,37 @@ def _sum_of_random_ones(anchors: Iterable[tuple[Mapping[int, int], int]]) -> tup
         of_anchor = np.zeros((max(counts) - least) // step + 1)
         for number, times in counts.items():
             of_anchor[(number - least) // step] = times
-        chances = np.convolve(chances, of_anchor / of_anchor.sum())
+        chances = np.asarray(np.convolve(chances, of_anchor / of_anchor.sum()), np.float64)
     return chances, sum(actual for _, actual, _ in varying) // step
 
 
-def noisy_share(draws: ArrayLike) -> float:
-    """Return the share of anchors on which the judge wavers, from those on which it did so far.
+def detection_rate(draws: ArrayLike, *, turned: float = 0.1, checks: int = 4, runs: int = 200, seed: int = 0) -> float:
+    """Return how often a change of such a judge would raise the alarm, by simulation.
 
-    It is assumed that it passes each of them with a probability that is uniform from 0.1 to 0.9.
-    """
-    kinds = np.rint(_QUARTERS * np.asarray(draws, np.float64))
-    varies = float(np.mean(np.nanmax(kinds, axis=1) > np.nanmin(kinds, axis=1)))
-    n = kinds.shape[1]
-    unseen = 2 * (_MOST_NOISY ** (n + 1) - _LEAST_NOISY ** (n + 1)) / ((n + 1) * (_MOST_NOISY - _LEAST_NOISY))
-    return min(1.0, varies / (1 - unseen)) if n > 1 else 1.0
-
-
-def detection_rate(
-    anchors: int, draws: int, *, noisy: float, turned: float = 0.1, checks: int = 4, runs: int = 200, seed: int = 0
-) -> float:
-    """Return how often the alarm is raised within some checks after a change, by simulation.
+    The judge passes half of the anchors. It wavers on as many as these draws suggest, and passes each of these with a
+    probability drawn from 0.1 to 0.9.
 
     Args:
-        anchors: The number of anchors. The judge passes half of them.
-        draws: The number of draws before the change, at least 1.
-        noisy: The share of anchors on which the judge wavers; see `noisy_share`.
+        draws: The draws before the change, as for `detect_drift`.
         turned: The share of anchors whose verdict turns to the opposite.
         checks: The number of checks after the change.
         runs: The number of simulated judges.
         seed: The seed of the simulation.
     """
+    kinds = np.rint(_QUARTERS * np.asarray(draws, np.float64))
+    anchors, before = kinds.shape
+    least, most = _WAVERING
+    unseen = 2 * (most ** (before + 1) - least ** (before + 1)) / ((before + 1) * (most - least))
+    varying = np.mean([len(np.unique(row[~np.isnan(row)])) > 1 for row in kinds])
+    wavering = round(anchors * min(1.0, float(varying) / max(1 - unseen, _ROUNDING)))
     random = np.random.default_rng(seed)
     alarms = 0
     for _ in range(runs):
         passing = (np.arange(anchors) % 2).astype(np.float64)
-        wavering = random.choice(anchors, round(noisy * anchors), replace=False)
-        passing[wavering] = random.uniform(_LEAST_NOISY, _MOST_NOISY, len(wavering))
-        before = random.random((anchors, draws)) < passing[:, np.newaxis]
+        passing[random.choice(anchors, wavering, replace=False)] = random.uniform(least, most, wavering)
+        earlier = random.random((anchors, before)) < passing[:, np.newaxis]
         turning = random.choice(anchors, round(turned * anchors), replace=False)
         passing[turning] = 1 - passing[turning]
-        after = random.random((anchors, checks)) < passing[:, np.newaxis]
-        alarms += detect_drift(np.hstack([before, after]), baseline=draws).alarm is not None
+        later = random.random((anchors, checks)) < passing[:, np.newaxis]
+        alarms += detect_drift(np.hstack([earlier, later]), baseline=before).alarm is not None
     return alarms / runs

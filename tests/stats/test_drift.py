@@ -6,7 +6,7 @@ from math import log
 import numpy as np
 import pytest
 
-from judgekit.stats.drift import ALARM, any_change, detect_drift, detection_rate, e_value, net_shift, noisy_share
+from judgekit.stats.drift import ALARM, any_change, detect_drift, detection_rate, e_value, net_shift
 
 
 def test_the_e_value_of_a_uniform_p_is_1_on_average():
@@ -83,26 +83,42 @@ def test_a_table_of_other_numbers_is_refused(draws):
         detect_drift(draws)
 
 
-def test_the_share_of_noisy_anchors_is_estimated_from_those_that_vary():
-    random = np.random.default_rng(5)
-    passing = np.where(np.arange(4_000) < 1_000, random.uniform(0.1, 0.9, 4_000), np.arange(4_000) % 2)
-    for draws in (3, 6, 12):
-        assert noisy_share(random.random((4_000, draws)) < passing[:, np.newaxis]) == pytest.approx(0.25, abs=0.03)
-    assert noisy_share(np.ones((5, 1))) == 1
+def draws_of(random, anchors, draws, noisy, turned=0.0, checks=0):
+    """Verdicts of a judge that wavers on a share of the anchors, and turns on another share after these draws."""
+    passing = (np.arange(anchors) % 2).astype(float)
+    wavering = random.choice(anchors, round(noisy * anchors), replace=False)
+    passing[wavering] = random.uniform(0.1, 0.9, len(wavering))
+    before = random.random((anchors, draws)) < passing[:, np.newaxis]
+    turning = random.choice(anchors, round(turned * anchors), replace=False)
+    passing[turning] = 1 - passing[turning]
+    return np.hstack([before, random.random((anchors, checks)) < passing[:, np.newaxis]]).astype(float)
+
+
+@pytest.mark.simulations
+@pytest.mark.parametrize("draws", [3, 5, 7, 11])
+def test_the_detection_rate_is_that_of_judges_that_waver_as_much(draws):
+    random = np.random.default_rng(4)
+    real = [detect_drift(draws_of(random, 80, draws, 0.23, 0.1, 4), baseline=draws).alarm for _ in range(200)]
+    guessed = [detection_rate(draws_of(random, 80, draws, 0.23), runs=20, seed=seed) for seed in range(10)]
+    assert np.mean(guessed) == pytest.approx(np.mean([alarm is not None for alarm in real]), abs=0.1)
 
 
 def test_more_draws_before_a_change_make_it_easier_to_detect():
-    rates = [detection_rate(80, draws, noisy=0.23, runs=40) for draws in (3, 7, 11)]
+    random = np.random.default_rng(6)
+    rates = [detection_rate(draws_of(random, 80, draws, 0.23), runs=40) for draws in (3, 7, 11)]
     assert rates == sorted(rates)
     assert rates[0] < 0.3
     assert rates[2] > 0.9
+    assert detection_rate(np.full((4, 1), -1.0), runs=1) == 0
 
 
 @pytest.mark.simulations
 @pytest.mark.parametrize("noisy", [0.1, 0.23, 0.6, 1.0])
 def test_a_judge_that_does_not_change_seldom_raises_an_alarm(noisy):
-    """In half a year of weekly checks; 26 in 100 would be one alarm in 100 checks."""
-    assert detection_rate(80, 3, noisy=noisy, turned=0, checks=26, runs=200) < 0.07
+    """In half a year of weekly checks; one alarm in 100 checks would be 26 in 100."""
+    random = np.random.default_rng(7)
+    alarms = [detect_drift(draws_of(random, 80, 29, noisy)).alarm for _ in range(200)]
+    assert np.mean([alarm is not None for alarm in alarms]) < 0.07
 
 
 @pytest.mark.simulations

@@ -1,0 +1,355 @@
+"""Anchors of a judge: frozen from a run, and asked about again to notice when the judge changes behind its name."""
+
+import asyncio
+import random
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import JsonValue, ValidationError
+from pydantic_core import from_json
+
+from judgekit.analysis.drift import AnchorsCheck, check_outcome, detect_change
+from judgekit.analysis.labels import recorded_labels
+from judgekit.analysis.matching import match_labels
+from judgekit.analysis.sampling import draw_by_verdict
+from judgekit.errors import ConfigError, JudgeError, check_choice, count_text, join_limited, validation_message
+from judgekit.jobs.building import BuiltScorers
+from judgekit.jobs.options import RunOptions
+from judgekit.jobs.plan import make_plan
+from judgekit.jobs.resume import build_stored
+from judgekit.judges.judge import find_judges
+from judgekit.runs.anchors import (
+    BASELINE_ROUNDS,
+    Anchor,
+    AnchorDraw,
+    AnchorRound,
+    AnchorSet,
+    AnchorsHead,
+    anchor_sample,
+    anchors_path,
+    date_text,
+    read_anchors,
+    write_anchors,
+)
+from judgekit.runs.hashed_media import lacks_media
+from judgekit.runs.hashes import recording_key
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Row, ScorerRecord, identity_differences
+from judgekit.runs.runner import Task, score_tasks
+from judgekit.runs.store import DEFAULT_RUNS_PATH, now
+from judgekit.score import bypass_cache
+from judgekit.scoring import Scorer, check_scorers, run_sync
+from judgekit.traces.sample import Sample
+
+MIN_ANCHORS = 20
+"""The number of anchors below which hardly any change would show."""
+_DIFFERENCES_SHOWN = 5
+
+
+class FrozenAnchors(NamedTuple):
+    """Anchors with a complete baseline: their scorer, file, number, and the number of these that people labeled."""
+
+    scorer: str
+    path: Path
+    anchors: int
+    labeled: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.scorer}: {self.anchors:,} anchors ({self.labeled:,} labeled by people), frozen with {BASELINE_ROUNDS} verdicts "
+            f"on each in {self.path}, which holds the text of the recordings and stays on this machine"
+        )
+
+
+@dataclass
+class AnchorSession:
+    """Rounds of questions about anchors, up to the number ``rounds``, of which some may have ended.
+
+    ``clock`` gives the time of each verdict.
+    """
+
+    anchors: AnchorSet
+    built: BuiltScorers
+    rounds: int
+    clock: Callable[[], datetime] = now
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all rounds have ended."""
+        return len(self.anchors.rounds) >= self.rounds
+
+    def samples(self) -> Mapping[str, Sample]:
+        """Return the samples of the anchors that are to be asked in the round under way, by their recordings."""
+        anchors, answered = self.anchors, self.anchors.draws[-1]
+        return {
+            key: anchor_sample(anchors.anchors[key], anchors.path) for key in anchors.anchors if key not in answered
+        }
+
+    async def plan(self) -> str:
+        """Return what the next round would take, and how many rounds there are."""
+        with bypass_cache():
+            plan = await make_plan(self.built, self.samples().values())
+        return f"{self.anchors.head.scorer}: {count_text(self.rounds - len(self.anchors.rounds), 'round')} of {plan}"
+
+    async def ask(self, should_stop: Callable[[], bool] = lambda: False) -> None:
+        """Ask about each anchor once a round, without the cache, until all rounds have ended or work ``should_stop``.
+
+        Raises:
+            JudgeError: The judge cannot be asked, or half of the anchors get no verdict. The other verdicts are kept.
+        """
+        while not (self.is_complete or should_stop()):
+            samples = self.samples()
+            failures = await self._ask_about(samples, should_stop)
+            if should_stop():
+                return
+            if 2 * len(failures) >= len(self.anchors.anchors):
+                raise JudgeError(
+                    f"{len(failures):,} of {len(self.anchors.anchors):,} anchors got no verdict: {failures[0]}"
+                )
+            number, drift = len(self.anchors.rounds), detect_change(self.anchors)
+            detector = drift.detector[-1] if drift.detector else 0.0
+            self.anchors.add(AnchorRound(round=number, at=self.clock(), detector=detector, alarm=drift.alarm == number))
+
+    async def _ask_about(self, samples: Mapping[str, Sample], should_stop: Callable[[], bool]) -> Sequence[str]:
+        """Ask about samples, keep the verdicts, and return why others failed."""
+        failures: list[str] = []
+        recordings = list(samples)
+
+        def tasks() -> Iterator[Task]:
+            for index, sample in enumerate(samples.values()):
+                if should_stop():
+                    return
+                yield Task(index, sample, self.built.scorers)
+
+        def keep(row: Row) -> None:
+            if row.score.status == "failed":
+                failures.append(row.score.reason)
+                return
+            calls = [call for call in row.score.calls if call.error is None]
+            draw = AnchorDraw(
+                round=len(self.anchors.rounds),
+                recording=recordings[row.index],
+                at=self.clock(),
+                value=row.score.value,
+                models=sorted({call.model for call in calls if call.model}),
+                system_fingerprints=sorted({call.system_fingerprint for call in calls if call.system_fingerprint}),
+            )
+            self.anchors.add(draw)
+
+        with bypass_cache():
+            await score_tasks(tasks(), self.built.scorers, keep, concurrency=self.built.concurrency)
+        return failures
+
+
+def anchors_folder(store: Path | str | None) -> Path:
+    """Return the folder of anchors beside a file of runs."""
+    return Path(store or DEFAULT_RUNS_PATH).parent / "anchors"
+
+
+def prepare_freeze(
+    run: Run,
+    n: int = 80,
+    *,
+    scorer: str | None = None,
+    seed: int = 0,
+    replace: bool = False,
+    scorers: Iterable[Scorer] = (),
+    is_planned: bool = False,
+) -> AnchorSession:
+    """Return the questions of the baseline; see `afreeze_anchors`. Unless it ``is_planned``, the anchors are written."""
+    judged = [record.name for record in run.scorers if record.judged]
+    if scorer is None and len(judged) != 1:
+        names = join_limited(judged, separator=", ")
+        raise ConfigError(f"run {run.number}: expected one scorer that asks a judge, found {names or 'none'}; name one")
+    name = judged[0] if scorer is None else scorer
+    check_choice("scorer of the run", name, [record.name for record in run.scorers])
+    index, record = next((index, record) for index, record in enumerate(run.scorers) if record.name == name)
+    if run.store.path is None or not run.record.keeps_text:
+        raise ConfigError(f"run {run.number} keeps no recordings in a file (store_text = false, or a run in memory)")
+    options = RunOptions.from_record(run.record)
+    options = options.model_copy(update={"scorers": options.scorers[index : index + 1], "gates": ()})
+    built = _built(options, record.name, (record.signature, record.identity), scorers, is_planned=is_planned)
+    path = anchors_path(name, anchors_folder(run.store.path))
+    before = read_anchors(path) if path.exists() and not replace else None
+    if before is not None and (len(before.rounds) >= BASELINE_ROUNDS or before.head.fingerprint != record.signature):
+        raise ConfigError(
+            f"{path}: anchors were frozen on {date_text(before.head.frozen_at)}; --replace makes new ones"
+        )
+    if before is None:
+        head = AnchorsHead(
+            scorer=name,
+            fingerprint=record.signature or "",
+            identity=record.identity,
+            options=options.model_dump(mode="json", by_alias=True),
+            run=run.number,
+            frozen_at=now(),
+            alarmed_at=_alarm(path, record.signature),
+            version=version("judgekit"),
+        )
+        anchors = _draw(run, record, n, seed, built)
+        before = AnchorSet(path, head, anchors) if is_planned else write_anchors(head, anchors.values(), path)
+    return AnchorSession(before, built, BASELINE_ROUNDS)
+
+
+def _alarm(path: Path, fingerprint: str | None) -> datetime | None:
+    """Return when anchors that are to be replaced raised an alarm about the same judge."""
+    before = read_anchors(path) if path.exists() else None
+    return before.alarmed_at if before is not None and before.head.fingerprint == fingerprint else None
+
+
+def _draw(run: Run, record: ScorerRecord, n: int, seed: int, built: BuiltScorers) -> Mapping[str, Anchor]:
+    """Return anchors drawn by verdict and confidence, each recording once, with the labels that were recorded with them."""
+    rows = list(run.rows(scorer=record.name, statuses=["scored"]))
+    different = {row.index if row.copied is None else row.copied: row for row in rows}
+    drawn = draw_by_verdict(list(different.values()), n, random.Random(seed))  # noqa: S311 - a draw, not a secret
+    numbers = {row.index for row in drawn}
+    labels = [label for label in recorded_labels(run, {}) if label.scorer == record.name]
+    people = {sample.row.index: sample.mean for sample in match_labels(run, record, rows, labels).samples}
+    anchors: dict[str, Anchor] = {}
+    for number, sample in run.conversations(numbers.__contains__):
+        if not (built.show_images and lacks_media(sample)):  # of images, a run keeps only hashes
+            key = recording_key(sample)
+            anchors[key] = Anchor(recording=key, sample=from_json(sample.model_dump_json()), human=people.get(number))
+    if len(anchors) < MIN_ANCHORS:
+        raise ConfigError(
+            f"run {run.number} has {count_text(len(anchors), 'recording')} that {record.name} scored and can be asked about again, of "
+            f"{n:,}; expected at least {MIN_ANCHORS}, since hardly any change would show on fewer"
+        )
+    return anchors
+
+
+def _built(
+    options: RunOptions, name: str, before: tuple[str | None, JsonValue], objects: Iterable[Scorer], *, is_planned: bool
+) -> BuiltScorers:
+    """Build the scorer of anchors as it was before, by its signature and identity."""
+    given = [scorer for scorer in check_scorers(objects) if scorer.name == name]
+    if not given and options.scorers == (None,):
+        raise ConfigError(f"{name} was passed as an object in Python; pass the same one there: scorers=[...]")
+    built = build_stored(
+        options, options.model_copy(update={"scorers": [None]} if given else {}), given, is_planned=is_planned
+    )
+    current = ScorerRecord.of(built.scorers[0])
+    if not any(True for _ in find_judges(built.scorers)):
+        raise ConfigError(f"{name} asks no judge, so nothing can change behind its name")
+    if current.signature is None or current.signature != before[0]:
+        changed = join_limited(identity_differences(before[1], current.identity), _DIFFERENCES_SHOWN)
+        raise ConfigError(
+            f"{name} is not the scorer that was frozen or run: {changed or 'its code cannot be compared'}"
+        )
+    return built
+
+
+def prepare_check(path: Path, *, scorers: Iterable[Scorer] = (), is_planned: bool = False) -> AnchorSession:
+    """Return the questions of the next check of the anchors in a file; see `acheck_anchors`."""
+    anchors = read_anchors(path)
+    head = anchors.head
+    if len(anchors.rounds) < BASELINE_ROUNDS:
+        raise ConfigError(f"{path}: the baseline is not complete: judgekit anchors freeze {head.run} continues it")
+    try:
+        options = RunOptions.model_validate(head.options)
+    except ValidationError as error:
+        raise ConfigError(f"{path}: line 1: options: {validation_message(error)}") from error
+    built = _built(options, head.scorer, (head.fingerprint, head.identity), scorers, is_planned=is_planned)
+    return AnchorSession(anchors, built, len(anchors.rounds) + 1)
+
+
+def anchor_files(names: Collection[str], store: Path | str | None) -> Sequence[Path]:
+    """Return the files of the anchors of some scorers, or of all.
+
+    Raises:
+        ConfigError: There are none.
+    """
+    folder = anchors_folder(store)
+    files = [anchors_path(name, folder) for name in names] or sorted(folder.glob("*.jsonl"))
+    if missing := [str(path) for path in files if not path.exists()] or ([] if files else [str(folder)]):
+        raise ConfigError(f"{join_limited(missing)}: there are no anchors; judgekit anchors freeze RUN makes some")
+    return files
+
+
+async def afreeze_anchors(
+    run: Run,
+    n: int = 80,
+    *,
+    scorer: str | None = None,
+    seed: int = 0,
+    replace: bool = False,
+    scorers: Iterable[Scorer] = (),
+) -> FrozenAnchors:
+    """Freeze anchors of a judge: recordings of a run, drawn by verdict and confidence, with three fresh verdicts on each.
+
+    They are written with their text into a file beside the run's: ``anchors/SCORER.jsonl``. `check_anchors` asks about
+    them again. A baseline that was interrupted is continued, with the anchors that were drawn.
+
+    Args:
+        run: A run in a file, with its recordings.
+        n: The number of anchors. Fewer show smaller changes later or never; there must be at least 20.
+        scorer: The scorer; by default, the run's only one that asks a judge.
+        seed: The seed of the draw.
+        replace: Whether to replace anchors that were frozen before. If they raised an alarm, that stands.
+        scorers: The scorer, if it was passed as an object.
+
+    Raises:
+        ConfigError: The run keeps no recordings, has too few, or its scorer has changed or asks no judge.
+        JudgeError: The judge cannot be asked; the verdicts so far are kept.
+        StoreError: The file cannot be read or written.
+    """
+    session = await asyncio.to_thread(
+        lambda: prepare_freeze(run, n, scorer=scorer, seed=seed, replace=replace, scorers=scorers)
+    )
+    await session.ask()
+    return frozen(session.anchors)
+
+
+def frozen(anchors: AnchorSet) -> FrozenAnchors:
+    """Return the description of anchors with a complete baseline."""
+    labeled = sum(anchor.human is not None for anchor in anchors.anchors.values())
+    return FrozenAnchors(anchors.head.scorer, anchors.path, len(anchors.anchors), labeled)
+
+
+def freeze_anchors(
+    run: Run,
+    n: int = 80,
+    *,
+    scorer: str | None = None,
+    seed: int = 0,
+    replace: bool = False,
+    scorers: Iterable[Scorer] = (),
+) -> FrozenAnchors:
+    """Freeze anchors of a judge; the sync version of `afreeze_anchors`."""
+    return run_sync(lambda: afreeze_anchors(run, n, scorer=scorer, seed=seed, replace=replace, scorers=scorers))
+
+
+async def acheck_anchors(
+    names: Iterable[str] = (), *, store: Path | str | None = None, scorers: Iterable[Scorer] = ()
+) -> Sequence[AnchorsCheck]:
+    """Ask judges about their anchors again, and return whether they have changed.
+
+    The cache is neither read nor filled, and the verdicts are added to the file of the anchors. An alarm suspends the
+    audit records of the judge until another audit. A check that was interrupted is continued.
+
+    Args:
+        names: The scorers; by default, all that have anchors.
+        store: The file of runs beside which the anchors are; by default ``.judgekit/runs.sqlite``.
+        scorers: The scorers that were passed as objects.
+
+    Raises:
+        ConfigError: There are no anchors, or a scorer is not the one that was frozen.
+        JudgeError: A judge cannot be asked, or gives no verdict on half of its anchors.
+        StoreError: A file cannot be read or written.
+    """
+    objects, files = list(scorers), anchor_files(list(names), store)
+    sessions = [await asyncio.to_thread(prepare_check, path, scorers=objects) for path in files]
+    for session in sessions:
+        await session.ask()
+    return [await asyncio.to_thread(check_outcome, session.anchors) for session in sessions]
+
+
+def check_anchors(
+    names: Iterable[str] = (), *, store: Path | str | None = None, scorers: Iterable[Scorer] = ()
+) -> Sequence[AnchorsCheck]:
+    """Ask judges about their anchors again, and return whether they have changed; the sync version of `acheck_anchors`."""
+    return run_sync(lambda: acheck_anchors(names, store=store, scorers=scorers))
