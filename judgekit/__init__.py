@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from judgekit.integrations.export import aexport as aexport
     from judgekit.integrations.export import export as export
     from judgekit.jobs.anchors import FrozenAnchors as FrozenAnchors
-    from judgekit.jobs.anchors import acheck_anchors as acheck_anchors
-    from judgekit.jobs.anchors import afreeze_anchors as afreeze_anchors
     from judgekit.jobs.anchors import check_anchors as check_anchors
     from judgekit.jobs.anchors import freeze_anchors as freeze_anchors
     from judgekit.jobs.api import aadd_scorers as aadd_scorers
@@ -133,7 +131,7 @@ _NAMES = {
     "formats.reading": "read",
     "formats.writing": "write",
     "integrations.export": "aexport export",
-    "jobs.anchors": "acheck_anchors afreeze_anchors check_anchors freeze_anchors FrozenAnchors",
+    "jobs.anchors": "check_anchors freeze_anchors FrozenAnchors",
     "jobs.api": "aadd_scorers add_scorers aplan aresume arun merge_runs plan resume run",
     "jobs.plan": "RunPlan",
     "judges.judge": "Judge",

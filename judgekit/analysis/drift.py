@@ -43,7 +43,7 @@ class AnchorsCheck:
         detector: The evidence of a change, by `judgekit.stats.drift.detect_drift`: an alarm at 100.
         since: The date of the check in which the change first showed; ``None`` if the judge has not changed.
         turned: The anchors that turned, if it has.
-        detection_rate: The probability that a change of 10 % of the anchors raises the alarm within four checks.
+        detection_rate: How likely a change of 10 % of the anchors raises the alarm within four checks.
         notes: Whether agreement with people changed too, and whether the provider reports other models.
     """
 

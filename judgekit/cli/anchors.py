@@ -52,7 +52,8 @@ def freeze(
     if dry_run:
         print_line(run_sync(session.plan))
         return
-    _ask(session)
+    if code := _ask(session):
+        raise typer.Exit(code)
     print_line(str(frozen(session.anchors)))
 
 
@@ -78,28 +79,31 @@ def check(
             session = prepare_check(path, is_planned=dry_run)
         except ConfigError as error:  # the other judges can still be checked
             print_line(str(error), console(stderr=True))
-            code = 2
+            code = max(code, 2)
             continue
         if dry_run:
             print_line(run_sync(session.plan))
-            continue
-        _ask(session)
-        outcome = check_outcome(session.anchors)
-        print_line(str(outcome))
-        for turned in outcome.turned:
-            print_line(f"  {turned}")
-        code = max(code, int(outcome.since is not None))
+        elif not (stopped := _ask(session)):
+            outcome = check_outcome(session.anchors)
+            for line in (outcome, *(f"  {turned}" for turned in outcome.turned)):
+                print_line(str(line))
+            code = max(code, int(outcome.since is not None))
+        else:
+            code = max(code, stopped)
+            if stopped > 1:  # a signal
+                break
     raise typer.Exit(code)
 
 
-def _ask(session: AnchorSession) -> None:
-    """Ask the questions of a session; if it ends early, say how it continues, and exit."""
+def _ask(session: AnchorSession) -> int:
+    """Ask the questions of a session, and return an exit code; if it ends early, say how it continues."""
     interrupts = InterruptHandler(print_stopping)
     why = "interrupted"
     try:
         interrupts.run(lambda: session.ask(lambda: interrupts.signal is not None))
     except JudgeError as error:
         why = f"stopped: {error}"
-    if not session.is_complete:
-        print_line(f"{why}; the verdicts so far are kept, and the same command continues", console(stderr=True))
-        raise typer.Exit(interrupts.exit_code or 1)
+    if session.is_complete:
+        return 0
+    print_line(f"{why}; the verdicts so far are kept, and the same command continues", console(stderr=True))
+    return interrupts.exit_code or 1

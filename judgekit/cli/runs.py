@@ -22,6 +22,7 @@ from judgekit.jobs.options import RunOptions
 from judgekit.reports.export import report
 from judgekit.reports.glossary import explaining_terms
 from judgekit.reports.summary import lowest_rows, show_summary
+from judgekit.runs.anchors import anchors_folder
 from judgekit.runs.intervals import Estimate
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord, SampleCount, ScorerRecord, ScorerResult
@@ -100,8 +101,11 @@ def _remove(path: Path, named: list[str], *, with_labels: bool) -> None:
         f"{path}: deleted {'run' if len(numbers) == 1 else 'runs'} {join_limited(map(str, numbers), separator=', ')}"
     )
     with_those = f" with {join_limited(labels)}" if labels else ""
+    anchors = [str(file) for file in sorted(anchors_folder(path).glob("*.jsonl"))]
+    frozen = f"; recordings that were frozen are in {join_limited(anchors)}" if anchors else ""
     print_line(
-        f"{deleted}{with_those}; the judges' replies are also in their cache: see judgekit cache prune", console()
+        f"{deleted}{with_those}; the judges' replies are also in their cache: see judgekit cache prune{frozen}",
+        console(),
     )
 
 

@@ -1,6 +1,5 @@
 """Anchors of a judge: frozen from a run, and asked about again to notice when the judge changes behind its name."""
 
-import asyncio
 import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from judgekit.runs.anchors import (
     AnchorSet,
     AnchorsHead,
     anchor_sample,
+    anchors_folder,
     anchors_path,
     date_text,
     read_anchors,
@@ -145,11 +145,6 @@ class AnchorSession:
         return failures
 
 
-def anchors_folder(store: Path | str | None) -> Path:
-    """Return the folder of anchors beside a file of runs."""
-    return Path(store or DEFAULT_RUNS_PATH).parent / "anchors"
-
-
 def prepare_freeze(
     run: Run,
     n: int = 80,
@@ -160,7 +155,7 @@ def prepare_freeze(
     scorers: Iterable[Scorer] = (),
     is_planned: bool = False,
 ) -> AnchorSession:
-    """Return the questions of the baseline; see `afreeze_anchors`. Unless it ``is_planned``, the anchors are written."""
+    """Return the questions of the baseline; see `freeze_anchors`. Unless it ``is_planned``, the anchors are written."""
     judged = [record.name for record in run.scorers if record.judged]
     if scorer is None and len(judged) != 1:
         names = join_limited(judged, separator=", ")
@@ -244,7 +239,7 @@ def _built(
 
 
 def prepare_check(path: Path, *, scorers: Iterable[Scorer] = (), is_planned: bool = False) -> AnchorSession:
-    """Return the questions of the next check of the anchors in a file; see `acheck_anchors`."""
+    """Return the questions of the next check of the anchors in a file; see `check_anchors`."""
     anchors = read_anchors(path)
     head = anchors.head
     if len(anchors.rounds) < BASELINE_ROUNDS:
@@ -257,7 +252,7 @@ def prepare_check(path: Path, *, scorers: Iterable[Scorer] = (), is_planned: boo
     return AnchorSession(anchors, built, len(anchors.rounds) + 1)
 
 
-def anchor_files(names: Collection[str], store: Path | str | None) -> Sequence[Path]:
+def anchor_files(names: Collection[str], store: Path | str) -> Sequence[Path]:
     """Return the files of the anchors of some scorers, or of all.
 
     Raises:
@@ -270,7 +265,7 @@ def anchor_files(names: Collection[str], store: Path | str | None) -> Sequence[P
     return files
 
 
-async def afreeze_anchors(
+def freeze_anchors(
     run: Run,
     n: int = 80,
     *,
@@ -279,14 +274,14 @@ async def afreeze_anchors(
     replace: bool = False,
     scorers: Iterable[Scorer] = (),
 ) -> FrozenAnchors:
-    """Freeze anchors of a judge: recordings of a run, drawn by verdict and confidence, with three fresh verdicts on each.
+    """Freeze anchors of a judge: recordings of a run, drawn by verdict and confidence, with three new verdicts on each.
 
     They are written with their text into a file beside the run's: ``anchors/SCORER.jsonl``. `check_anchors` asks about
-    them again. A baseline that was interrupted is continued, with the anchors that were drawn.
+    them again. If this is interrupted, the same call continues with the anchors that were drawn.
 
     Args:
         run: A run in a file, with its recordings.
-        n: The number of anchors. Fewer show smaller changes later or never; there must be at least 20.
+        n: The number of anchors, at least 20. With fewer, small changes show later or never.
         scorer: The scorer; by default, the run's only one that asks a judge.
         seed: The seed of the draw.
         replace: Whether to replace anchors that were frozen before. If they raised an alarm, that stands.
@@ -297,10 +292,8 @@ async def afreeze_anchors(
         JudgeError: The judge cannot be asked; the verdicts so far are kept.
         StoreError: The file cannot be read or written.
     """
-    session = await asyncio.to_thread(
-        lambda: prepare_freeze(run, n, scorer=scorer, seed=seed, replace=replace, scorers=scorers)
-    )
-    await session.ask()
+    session = prepare_freeze(run, n, scorer=scorer, seed=seed, replace=replace, scorers=scorers)
+    run_sync(session.ask)
     return frozen(session.anchors)
 
 
@@ -310,30 +303,17 @@ def frozen(anchors: AnchorSet) -> FrozenAnchors:
     return FrozenAnchors(anchors.head.scorer, anchors.path, len(anchors.anchors), labeled)
 
 
-def freeze_anchors(
-    run: Run,
-    n: int = 80,
-    *,
-    scorer: str | None = None,
-    seed: int = 0,
-    replace: bool = False,
-    scorers: Iterable[Scorer] = (),
-) -> FrozenAnchors:
-    """Freeze anchors of a judge; the sync version of `afreeze_anchors`."""
-    return run_sync(lambda: afreeze_anchors(run, n, scorer=scorer, seed=seed, replace=replace, scorers=scorers))
-
-
-async def acheck_anchors(
-    names: Iterable[str] = (), *, store: Path | str | None = None, scorers: Iterable[Scorer] = ()
+def check_anchors(
+    names: Iterable[str] = (), *, store: Path | str = DEFAULT_RUNS_PATH, scorers: Iterable[Scorer] = ()
 ) -> Sequence[AnchorsCheck]:
     """Ask judges about their anchors again, and return whether they have changed.
 
     The cache is neither read nor filled, and the verdicts are added to the file of the anchors. An alarm suspends the
-    audit records of the judge until another audit. A check that was interrupted is continued.
+    audit records of the judge until another audit. If this is interrupted, the same call continues.
 
     Args:
         names: The scorers; by default, all that have anchors.
-        store: The file of runs beside which the anchors are; by default ``.judgekit/runs.sqlite``.
+        store: The file of runs beside which the anchors are.
         scorers: The scorers that were passed as objects.
 
     Raises:
@@ -341,15 +321,8 @@ async def acheck_anchors(
         JudgeError: A judge cannot be asked, or gives no verdict on half of its anchors.
         StoreError: A file cannot be read or written.
     """
-    objects, files = list(scorers), anchor_files(list(names), store)
-    sessions = [await asyncio.to_thread(prepare_check, path, scorers=objects) for path in files]
+    objects = list(scorers)
+    sessions = [prepare_check(path, scorers=objects) for path in anchor_files(list(names), store)]
     for session in sessions:
-        await session.ask()
-    return [await asyncio.to_thread(check_outcome, session.anchors) for session in sessions]
-
-
-def check_anchors(
-    names: Iterable[str] = (), *, store: Path | str | None = None, scorers: Iterable[Scorer] = ()
-) -> Sequence[AnchorsCheck]:
-    """Ask judges about their anchors again, and return whether they have changed; the sync version of `acheck_anchors`."""
-    return run_sync(lambda: acheck_anchors(names, store=store, scorers=scorers))
+        run_sync(session.ask)
+    return [check_outcome(session.anchors) for session in sessions]

@@ -155,13 +155,23 @@ def checked_text(anchors: AnchorSet, at: datetime) -> str:
     """Return how long ago anchors were checked, such as ``anchors checked 3 days ago``."""
     if len(anchors.rounds) <= BASELINE_ROUNDS:
         return "anchors not checked yet"
-    days = (at - anchors.rounds[-1].at).days
-    return f"anchors checked {count_text(days, 'day')} ago" if days > 0 else "anchors checked today"
+    return f"anchors checked {age_text(anchors.rounds[-1].at, at)}"
+
+
+def age_text(moment: datetime, at: datetime) -> str:
+    """Return how long ago something was, such as ``3 days ago``."""
+    days = (at - moment).days
+    return f"{count_text(days, 'day')} ago" if days > 0 else "less than a day ago"
 
 
 def date_text(moment: datetime) -> str:
     """Return a date such as ``12 November 2026``."""
     return f"{moment.day} {moment:%B %Y}"
+
+
+def anchors_folder(store: Path | str) -> Path:
+    """Return the folder of anchors beside a file of runs."""
+    return Path(store).parent / "anchors"
 
 
 def anchors_path(scorer: str, folder: Path) -> Path:

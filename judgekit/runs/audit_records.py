@@ -15,7 +15,7 @@ from pydantic_core import from_json, to_json
 from judgekit.atomic import atomic_write
 from judgekit.errors import StoreError, count_text, join_limited, short_repr, validation_message
 from judgekit.runs.alignments import AlignmentRecord
-from judgekit.runs.anchors import anchors_of, checked_text, date_text
+from judgekit.runs.anchors import age_text, anchors_of, checked_text, date_text
 from judgekit.runs.answers import reported_names
 from judgekit.runs.intervals import Estimate
 from judgekit.runs.population import Population, transfer_obstacles
@@ -278,9 +278,10 @@ def _status(judged: AuditSubject, folder: Path, at: datetime, alarm: datetime | 
     )
     doubt = f", which may differ from this one ({join_limited(apart)})" if apart else ""
     where = "" if judged.is_audited_by(best) else f" on run {best.run}{doubt}"
-    days = max(0, (at - best.audited_at).days)
-    age = f"{count_text(days, 'day')} ago" if days else "less than a day ago"
-    return AuditStatus(best, age=age, scope_text=where, notes=tuple(_notes(best, judged)))
+    notes = list(_notes(best, judged))
+    if alarm is not None and best.run_started_at < alarm:
+        notes.append(f"its anchors show on {date_text(alarm)} that the judge has changed since the audited run")
+    return AuditStatus(best, age=age_text(best.audited_at, at), scope_text=where, notes=tuple(notes))
 
 
 def _void(audit_record: AuditRecord, reason: str) -> AuditStatus:

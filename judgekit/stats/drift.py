@@ -146,7 +146,7 @@ def _sum_of_random_ones(anchors: Iterable[tuple[Mapping[int, int], int]]) -> tup
     return chances, sum(actual for _, actual, _ in varying) // step
 
 
-def detection_rate(draws: ArrayLike, *, turned: float = 0.1, checks: int = 4, runs: int = 200, seed: int = 0) -> float:
+def detection_rate(draws: ArrayLike, *, turned: float = 0.1, checks: int = 4, runs: int = 100, seed: int = 0) -> float:
     """Return how often a change of such a judge would raise the alarm, by simulation.
 
     The judge passes half of the anchors. It wavers on as many as these draws suggest, and passes each of these with a
@@ -160,7 +160,7 @@ def detection_rate(draws: ArrayLike, *, turned: float = 0.1, checks: int = 4, ru
         seed: The seed of the simulation.
     """
     kinds = np.rint(_QUARTERS * np.asarray(draws, np.float64))
-    anchors, before = kinds.shape
+    anchors, before = len(kinds), int(kinds.shape[1])
     least, most = _WAVERING
     unseen = 2 * (most ** (before + 1) - least ** (before + 1)) / ((before + 1) * (most - least))
     varying = np.mean([len(np.unique(row[~np.isnan(row)])) > 1 for row in kinds])
