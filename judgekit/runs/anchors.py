@@ -218,10 +218,11 @@ def read_anchors(path: Path) -> AnchorSet:
         try:
             line = _LINE.validate_json(text)
             if read is None:
-                head = AnchorsHead.model_validate(line)
-                if anchors_path(head.scorer, path.parent) != path:
-                    raise ValueError(f"its name does not match its content, {head.scorer!r}")
-                read = AnchorSet(path, head, anchors)
+                if not isinstance(line, AnchorsHead):
+                    raise ValueError(f"expected a line of kind anchors first, found one of kind {line.kind}")
+                if anchors_path(line.scorer, path.parent) != path:
+                    raise ValueError(f"its name does not match its content, {line.scorer!r}")
+                read = AnchorSet(path, line, anchors)
             elif isinstance(line, Anchor) and line.recording not in anchors and read.draws == [{}]:
                 anchors[line.recording] = line
             else:
