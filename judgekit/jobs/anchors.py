@@ -15,6 +15,7 @@ from judgekit.analysis.drift import AnchorsCheck, check_outcome, detect_change
 from judgekit.analysis.labels import recorded_labels
 from judgekit.analysis.matching import match_labels
 from judgekit.analysis.sampling import draw_by_verdict
+from judgekit.analysis.stored_labels import stored_labels
 from judgekit.errors import ConfigError, JudgeError, check_choice, count_text, join_limited, validation_message
 from judgekit.jobs.building import BuiltScorers
 from judgekit.jobs.options import RunOptions
@@ -197,12 +198,16 @@ def _alarm(path: Path, fingerprint: str | None) -> datetime | None:
 
 
 def _draw(run: Run, record: ScorerRecord, n: int, seed: int, built: BuiltScorers) -> Mapping[str, Anchor]:
-    """Return anchors drawn by verdict and confidence, each recording once, with the labels that were recorded with them."""
+    """Return anchors drawn by verdict and confidence, each recording once, with people's labels if there are any."""
     rows = list(run.rows(scorer=record.name, statuses=["scored"]))
     different = {row.index if row.copied is None else row.copied: row for row in rows}
     drawn = draw_by_verdict(list(different.values()), n, random.Random(seed))  # noqa: S311 - a draw, not a secret
     numbers = {row.index for row in drawn}
-    labels = [label for label in recorded_labels(run, {}) if label.scorer == record.name]
+    labels = [
+        label
+        for label in stored_labels(run) or recorded_labels(run, {})
+        if label.scorer == record.name and label.run in (None, run.number) and label.source != "unknown"
+    ]
     people = {sample.row.index: sample.mean for sample in match_labels(run, record, rows, labels).samples}
     anchors: dict[str, Anchor] = {}
     for number, sample in run.conversations(numbers.__contains__):

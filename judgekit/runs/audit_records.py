@@ -13,7 +13,7 @@ from pydantic import Field, JsonValue, ValidationError
 from pydantic_core import from_json, to_json
 
 from judgekit.atomic import atomic_write
-from judgekit.errors import StoreError, count_text, join_limited, short_repr, validation_message
+from judgekit.errors import StoreError, join_limited, short_repr, validation_message
 from judgekit.runs.alignments import AlignmentRecord
 from judgekit.runs.anchors import age_text, anchors_of, checked_text, date_text
 from judgekit.runs.answers import reported_names

@@ -49,7 +49,7 @@ def test_an_unchanged_judge_is_asked_again_and_stays_unchanged(cli, judging, sco
         checked.out,
     )
     assert judging.asked.total() == 60 + 4 * 40
-    assert "anchors checked today" in cli("runs", "last").out
+    assert "anchors checked less than a day ago" in cli("runs", "last").out
 
 
 def test_a_change_raises_an_alarm_that_suspends_the_audit_record(cli, judging, scored):
@@ -65,12 +65,12 @@ def test_a_change_raises_an_alarm_that_suspends_the_audit_record(cli, judging, s
                 "probability": 1,
             }
         )
-        + "\n"  # fmt: skip
+        + "\n"
         for number in range(60)
     )
     Path("labels.jsonl").write_text(labels)
     assert "audit record" in cli("audit", "last", "--labels", "labels.jsonl").out
-    cli("anchors", "freeze", "last", "-n", "60")
+    assert "60 anchors (60 labeled by people)" in cli("anchors", "freeze", "last", "-n", "60").out
     for _ in range(4):
         assert cli("anchors", "check", SCORER).code == 0
     gate = ("run", "samples.jsonl", "--scorer", SCORER, "--gate", f"{SCORER}.corrected.lower >= 0.1")
@@ -80,9 +80,11 @@ def test_a_change_raises_an_alarm_that_suspends_the_audit_record(cli, judging, s
     assert (alarm.code, alarm.err) == (1, "")
     first, *turned = alarm.out.splitlines()
     assert re.fullmatch(
-        f"{SCORER}: changed since \\d+ [A-Z][a-z]+ 20\\d\\d: 10 anchors turned, 10 of them towards pass", first
+        f"{SCORER}: changed since \\d+ [A-Z][a-z]+ 20\\d\\d: 10 anchors turned, 10 of them towards pass; "
+        "agreement with people, on 60 anchors, got worse",
+        first,
     )
-    assert sorted(turned) == sorted(f"  s{number}: 0 -> 1" for number in range(1, 20, 2))
+    assert sorted(turned) == sorted(f"  s{number}: 0 -> 1, people 0" for number in range(1, 20, 2))
     failed = cli(*gate)
     assert failed.code == 1
     assert "is suspended: its anchors show on" in failed.err
@@ -91,7 +93,7 @@ def test_a_change_raises_an_alarm_that_suspends_the_audit_record(cli, judging, s
     again = cli("audit", "last", "--labels", "labels.jsonl")
     assert again.code == 0
     assert cli(*gate).code == 0
-    assert "anchors checked today" in cli("runs", "last").out
+    assert "anchors checked less than a day ago" in cli("runs", "last").out
 
 
 def test_an_alarm_stands_where_anchors_are_replaced(cli, judging, scored):
@@ -164,12 +166,17 @@ def test_a_judge_with_other_settings_is_refused(cli, judging, scored):
 @pytest.mark.parametrize(
     ("number", "config", "scorer", "why"),
     [
-        (12, "", SCORER, "has 12 recordings that agent_goal_accuracy_without_reference scored and can be asked about again, of 80"),
+        (
+            12,
+            "",
+            SCORER,
+            "has 12 recordings that agent_goal_accuracy_without_reference scored and can be asked about again, of 80",
+        ),
         (30, "store_text = false\n", SCORER, "run 1 keeps no recordings"),
         (30, "", "tool_call_f1", "tool_call_f1 asks no judge"),
         (30, "", "other", "no scorer of the run"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_frozen_is_refused(cli, judging, conversations, number, config, scorer, why):
     text = Path("judgekit.toml").read_text()
     Path("judgekit.toml").write_text(config + text)

@@ -79,7 +79,7 @@ def test_what_is_added_is_read_back(anchors, path):
     assert (path.parent.parent / ".gitignore").read_text().startswith("*\n")  # recordings are not committed
 
 
-@pytest.mark.parametrize(("days", "text"), [(-2, "today"), (0, "today"), (0.99, "today"), (1, "1 day ago"), (40.2, "40 days ago")])  # fmt: skip
+@pytest.mark.parametrize(("days", "text"), [(-2, "less than a day ago"), (0.99, "less than a day ago"), (1, "1 day ago"), (40.2, "40 days ago")])  # fmt: skip
 def test_the_age_of_the_last_check_is_told(anchors, days, text):
     assert checked_text(anchors, MOMENT) == "anchors not checked yet"
     for number in range(4):
@@ -199,7 +199,7 @@ def test_an_alarm_suspends_older_audit_records_of_the_judge(anchors, path):
     write_audit_record(record, folder)
     for number in range(4):
         anchors.add(AnchorRound(round=number, at=MOMENT))
-    assert str(audit_status(judged, folder, later)) == "audited: n=60; anchors checked 1 day ago"
+    assert str(audit_status(judged, folder, later)) == "audited 5 days ago: n=60; anchors checked 1 day ago"
     anchors.add(AnchorRound(round=4, at=later, alarm=True))
     anchors.add(AnchorRound(round=5, at=later))
     suspended = audit_status(judged, folder, later + timedelta(days=3))
@@ -212,12 +212,15 @@ def test_an_alarm_suspends_older_audit_records_of_the_judge(anchors, path):
     assert "anchors" not in str(audit_status(other, folder, later))
     write_audit_record(record.model_copy(update={"audited_at": later}), folder)
     assert str(audit_status(judged, folder, later)) == (
-        "audited: n=60; its anchors show on 13 November 2026 that the judge has changed since the audited run; "
-        "anchors checked today"
+        "audited less than a day ago: n=60; its anchors show on 13 November 2026 that the judge has changed since the audited run; "
+        "anchors checked less than a day ago"
     )
     again = record.model_copy(update={"audited_at": later, "run_started_at": later})
     write_audit_record(again, folder)
     judged = replace(judged, run_started_at=later)
-    assert str(audit_status(judged, folder, later)) == "audited: n=60; anchors checked today"
+    assert (
+        str(audit_status(judged, folder, later))
+        == "audited less than a day ago: n=60; anchors checked less than a day ago"
+    )
     path.write_bytes(b"broken\n")
     assert "line 1" in audit_status(judged, folder, later).void_reason
