@@ -11,13 +11,14 @@ from judgekit.analysis.correction import JudgeErrors, rogan_gladen
 from judgekit.analysis.findings import Audit, ScorerAudit, ValueKind
 from judgekit.analysis.human_agreement import human_agreement
 from judgekit.analysis.label_correction import label_correction
-from judgekit.analysis.labels import HumanLabel, label_value
-from judgekit.analysis.matching import MatchedLabels, distance, labels_by_run, match_labels
+from judgekit.analysis.label_evidence import equal_labels, label_changes, record_obstacles
+from judgekit.analysis.labels import HumanLabel
+from judgekit.analysis.matching import MatchedLabels, labels_by_run, match_labels
 from judgekit.analysis.measures import VerdictPairs, value_kind
 from judgekit.analysis.noise import repeatability
 from judgekit.analysis.selection_bias import selection_bias
 from judgekit.analysis.spent_labels import alignments_of, question_names, spent_samples
-from judgekit.analysis.stored_labels import CombinedLabels, combine_labels, is_judge_name
+from judgekit.analysis.stored_labels import CombinedLabels, combine_labels
 from judgekit.errors import ConfigError, StoreError, count_text, join_limited, short_repr
 from judgekit.runs.anchors import anchors_of
 from judgekit.runs.answers import reported_names
@@ -35,10 +36,8 @@ from judgekit.runs.population import describe_population
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
 from judgekit.runs.usage import ConversationUsage
-from judgekit.score import ScaleValue
 
 _RECORDED_SHOWN = 3
-_MANY = 20  # labels that an imperfect judge seldom agrees with throughout
 _PICKED = "the labeled samples were picked by hand (selection is convenience)"
 _NOT_RANDOM: Mapping[LabelSelection, str] = {
     "convenience": "which were picked by hand",
@@ -138,16 +137,15 @@ class _Auditing:
         sources: Sequence[str],
         obstacle: str,
     ) -> None:
-        self.run, self.record, self.history, self.sources = run, record, history, sources
+        self.run, self.record, self.sources = run, record, sources
         self.unknown_sources = sum(label.source == "unknown" for label in labels)
-        judges = {label.annotator for label in labels if is_judge_name(label.annotator, run, record)}
-        self.record_obstacles = [*self._record_obstacles(obstacle, sorted(filter(None, judges)))]
+        self.record_obstacles = [*record_obstacles(run, record, labels, obstacle)]
         self.all_rows = list(run.rows(scorer=record.name))
         self.rows = [row for row in self.all_rows if row.score.value is not None]
         self.population = run.population(record.name)
         self.matched, self.left_out = self._matched(labels)
         self.is_same_run = self.matched.run is run
-        self.first_audited_at, self.label_changes = self._label_changes()
+        self.first_audited_at, self.label_changes = label_changes(run, record, self.matched, history)
         self.usages = usages if self.is_same_run else dict(run.store.usage_by_sample(self.matched.run.number))
         self.kind: ValueKind
         self.kind, self.values = value_kind(record, [*self.rows, *self.matched.rows], self.matched.samples)
@@ -318,12 +316,7 @@ class _Auditing:
             yield "a sample that several people labeled counts once, split among their labels"
         if self.label_changes:
             yield self.label_changes
-        opinions = [(sample.judge_value, opinion.value) for sample in matched.samples for opinion in sample.opinions]
-        if len(opinions) >= _MANY and all(judged == human for judged, human in opinions):
-            yield (
-                f"all {len(opinions):,} labels equal the judge's verdicts: it may be as good as people, or they have seen its "
-                "verdicts, or the labels are its verdicts"
-            )
+        yield from equal_labels(matched)
         human_values = {value for sample in matched.samples for value in sample.values}
         if self.kind == "binary" and len(human_values) == 1:
             of = (
@@ -350,49 +343,6 @@ class _Auditing:
                 "would go unnoticed"
             )
         yield from self._record_notes(better)
-
-    def _record_obstacles(self, obstacle: str, judges: Sequence[str]) -> Iterator[str]:
-        """Yield why labels leave no audit record."""
-        if obstacle:
-            yield f"{obstacle}. So this audit leaves no audit record"
-        if judges:
-            yield (
-                f"by name, a model or a judge has labeled: {join_limited(map(short_repr, judges), separator=', ')}. So this audit "
-                "leaves no audit record, since models may err alike; if this is a person, name them otherwise (annotator)"
-            )
-        if self.unknown_sources:
-            yield (
-                f"the source of {count_text(self.unknown_sources, 'label')} is unknown: a person, a benchmark, or a judge, perhaps "
-                "this one. So this audit leaves no audit record; labels in a file (--labels) count as given by people"
-            )
-
-    def _label_changes(self) -> tuple[datetime | None, str]:
-        """Return when these recordings were first audited, and how many labels have changed since, in words."""
-        folder = self.run.audits_folder
-        judged = self.run.audit_subject(self.record)
-        audit_records = () if folder is None else read_audit_records(self.record.name, folder)[0]
-        times = [kept.first_audited_at or kept.audited_at for kept in audit_records if judged.is_audited_by(kept)]
-        if not times or not self.is_same_run:
-            return None, ""
-        first, before = min(times), dict[tuple[int | None, str | None], ScaleValue | None]()
-        for label in self.history:
-            is_here = label.run == self.run.number or label.recordings == self.run.recordings is not None
-            if is_here and label.value is not None and label.given_at is not None and label.given_at <= first:
-                before[label.number, label.annotator] = label_value(label, self.record)
-        closer = [
-            distance(sample.judge_value, opinion.value)
-            < distance(sample.judge_value, None if isinstance(old, str) else old)
-            for sample in self.matched.samples
-            for opinion in sample.opinions
-            if (old := before.get((sample.row.index, opinion.annotator))) is not None
-            and old != ("skipped" if opinion.value is None else opinion.value)
-        ]
-        labels = sum(len(sample.opinions) for sample in self.matched.samples)
-        towards = "all" if all(closer) else sum(closer) or "none"
-        changes = (
-            f"{len(closer):,} of {count_text(labels, 'label')} changed since the audit of {first.day} {first:%B %Y}"
-        )
-        return first, f"{changes}, {towards} towards the judge" if closer else ""
 
     def _record_notes(self, better: AuditRecord | None) -> Iterator[str]:
         """Yield notes on the audit record of this audit, and on other audit records for the same recordings."""

@@ -258,10 +258,12 @@ def _with_stored(given: Sequence[HumanLabel], a: Run, b: Run, scorers: Sequence[
     """Return labels with those that are stored with two runs, unless these are one run or have one number."""
     if a.number == b.number and (a.recordings == b.recordings or None in {a.recordings, b.recordings}):
         return given
-    is_one_file = a.store.path == b.store.path
-    on_each = {run: [label for label in given if is_one_file or label.run == run.number] for run in (a, b)}
-    labels = (label for run, those in on_each.items() for label in combine_labels(run, those).labels)
-    return [label for label in dict.fromkeys(labels) if label.scorer in scorers]
+    is_same = a.recordings is not None and a.recordings == b.recordings
+    on_each = {
+        run: [label for label in given if is_same or label.run != other.number] for run, other in ((a, b), (b, a))
+    }
+    combined = [label for run, labels in on_each.items() for label in combine_labels(run, labels).labels]
+    return [label for label in dict.fromkeys(combined) if label.scorer in scorers]
 
 
 def _adjusted(

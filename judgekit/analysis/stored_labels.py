@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeAlias
@@ -19,9 +19,10 @@ from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
 from judgekit.runs.schema import LabelRow
 from judgekit.runs.store import RunStore
+from judgekit.score import ScaleValue
 
-_Key: TypeAlias = tuple[int | None, int | None, str, str, str | None]
-"""The run, or ``None`` for the one asked about and others of its recordings; the sample; the question; the annotator."""
+_Key: TypeAlias = tuple[int | None, str, str, str | None]
+"""The number and the id of a sample, the question, and the annotator."""
 
 
 class LabelChanges(NamedTuple):
@@ -77,10 +78,10 @@ def add_labels(run: Run, labels: Iterable[HumanLabel]) -> LabelChanges:
 
     Labels are only added: the last one of a person for a sample counts, and a blank one withdraws none. What was added from
     the same file before is not added again. Labels are not stored if their source is unknown, if their annotator has the
-    name of a judge or a model, or if their samples are not in the file of runs.
+    name of a judge or a model, or if the run has no such sample.
 
     Args:
-        run: The run that the labels are on, unless they name another run of its file.
+        run: The run that the labels are on. Labels that name another run are stored only if it read the same files.
         labels: The labels, such as those of `read_labels`.
 
     Raises:
@@ -101,7 +102,7 @@ def combine_labels(run: Run, labels: Iterable[HumanLabel] = (), *, keep: bool = 
     given = list(labels)
     store = RunStore(run.store.path) if keep and run.store.read_only else run.store
     with store.transaction() if keep else nullcontext():
-        combining = _Combining(run, store)
+        combining = _Combining(run, store, given)
         rows = combining.add(given)
         if keep:
             store.add_labels(rows)
@@ -111,17 +112,16 @@ def combine_labels(run: Run, labels: Iterable[HumanLabel] = (), *, keep: bool = 
 class _Combining:
     """Labels on a run that are combined: those that are stored, and those that are given."""
 
-    def __init__(self, run: Run, store: RunStore) -> None:
+    def __init__(self, run: Run, store: RunStore, given: Iterable[HumanLabel]) -> None:
         self._run, self._store = run, store
-        self._runs: dict[int, Run | None] = {run.number: run}
         self._scorers: dict[str, ScorerRecord] = {}
         self._questions: dict[str, str] = {}
         for record in run.scorers:
             names = question_names(run, record) if record.judged else [record.name]
             self._scorers |= {name: self._scorers.get(name, record) for name in names}
             self._questions |= dict.fromkeys(names, names[-1])
-        self._here = {run.number, *filter(self._reads_the_same, store.labeled_runs())}
-        self._numbers: dict[int, Mapping[str, Sequence[int]]] = {}
+        named = {run.number, *store.labeled_runs(), *(label.run for label in given if label.run is not None)}
+        self._numbers = {number: store.sample_numbers(number) for number in filter(self._reads_the_same, named)}
         self._counting: dict[_Key, Sequence[HumanLabel]] = {}
         self._by_file: dict[_Key, dict[str | None, HumanLabel]] = {}
         self._unplaced: list[HumanLabel] = []
@@ -129,22 +129,21 @@ class _Combining:
         self._history: list[HumanLabel] = []
         self._damaged = 0
 
-    def add(self, given: Sequence[HumanLabel]) -> Sequence[LabelRow]:
+    def add(self, given: Iterable[HumanLabel]) -> Sequence[LabelRow]:
         """Combine labels with those that are stored, and return the rows to be stored."""
         for label in given:
             if label.scorer not in self._scorers:
                 names = [record.name for record in self._run.scorers]
                 raise ConfigError.unknown(f"scorer of run {self._run.number}", label.scorer, names)
-        placed = list(self._placed(given))
-        self._read(sorted(self._here.union(label.run or 0 for label in placed)))
+        self._read()
         new: dict[_Key, list[HumanLabel]] = {}
-        for label in filter(self._is_new, placed):
+        for label in filter(self._is_new, self._placed(given)):
             new.setdefault(self._key(label), []).append(label)
         for key, labels in new.items():
             self._take(key, labels)
-        if placed:
-            self._check({label.scorer for label in placed})
-        return [self._row(label) for labels in new.values() for label in labels if self._is_from_person(label)]
+        for question in {key[2] for key in new}:
+            self._check(question)
+        return [_row(label) for labels in new.values() for label in labels if self._is_from_person(label)]
 
     def combined(self) -> CombinedLabels:
         """Return the labels that count, with those of samples that are not stored."""
@@ -152,134 +151,100 @@ class _Combining:
         changes = LabelChanges(**self._changes)
         return CombinedLabels([*counting, *self._unplaced], self._history, self._damaged, changes)
 
-    def _known_run(self, number: int) -> Run | None:
-        if number not in self._runs:
-            self._runs[number] = None
-            with suppress(StoreError):
-                self._runs[number] = Run(self._store, self._store.record(number))
-        return self._runs[number]
-
     def _reads_the_same(self, number: int) -> bool:
-        other = self._known_run(number)
-        return other is not None and self._run.recordings is not None and other.recordings == self._run.recordings
+        """Return whether a run is this one, or is there and read the same files."""
+        if number != self._run.number:
+            with suppress(StoreError):
+                return Run(self._store, self._store.record(number)).recordings == self._run.recordings is not None
+        return number == self._run.number
 
-    def _home(self, label: HumanLabel) -> Run | None:
-        """Return the run of this file that a label is on."""
-        other = self._run if label.run is None else self._known_run(label.run)
-        if other is not None and label.recordings in (None, other.recordings):
-            return other
-        return self._run if label.recordings is not None and label.recordings == self._run.recordings else None
-
-    def _placed(self, given: Sequence[HumanLabel]) -> Iterator[HumanLabel]:
+    def _placed(self, given: Iterable[HumanLabel]) -> Iterator[HumanLabel]:
         """Yield the labels with the run and the number of their samples, and set apart those whose samples are not stored."""
+        here = self._run.recordings
         for label in given:
-            home = self._home(label)
-            numbers = () if home is None else self._numbers_of(home).get(label.sample, ())
-            if home is None or (len(numbers) != 1 if label.number is None else label.number not in numbers):
+            home = label.run if label.run in self._numbers and label.recordings in (None, here) else None
+            if label.run is None or (label.recordings == here is not None):
+                home = home or self._run.number
+            numbers = () if home is None else self._numbers[home].get(label.sample, ())
+            if label.number is not None:
+                numbers = [number for number in numbers if number == label.number]
+            if len(numbers) != 1:
                 self._unplaced.append(label)
                 self._changes["not_stored"] += 1
                 continue
-            number = numbers[0] if label.number is None else label.number
             # The verdicts of the run in another file that it was drawn by may not be those of this one.
-            is_drawn_there = label.selection == "stratified" and label.run not in (None, home.number)
+            is_drawn_there = label.selection == "stratified" and label.run not in (None, home)
             selection = None if is_drawn_there else label.selection
-            where = {"run": home.number, "number": number, "recordings": home.recordings, "selection": selection}
+            where = {"run": home, "number": numbers[0], "recordings": here, "selection": selection}
             yield label.model_copy(update=where)
 
-    def _numbers_of(self, run: Run) -> Mapping[str, Sequence[int]]:
-        if run.number not in self._numbers:
-            numbers: dict[str, list[int]] = {}
-            for number, sample in self._store.sample_ids(run.number).items():
-                numbers.setdefault(sample, []).append(number)
-            self._numbers[run.number] = numbers
-        return self._numbers[run.number]
-
     def _key(self, label: HumanLabel) -> _Key:
-        home = None if label.run in self._here else label.run
-        return home, label.number, label.sample, self._questions[label.scorer], label.annotator
+        return label.number, label.sample, self._questions[label.scorer], label.annotator
 
-    def _read(self, runs: Iterable[int]) -> None:
-        """Read the stored labels on these runs."""
-        rows: list[LabelRow] = []
-        for number in runs:
-            for row in self._store.label_rows(number) if number else ():
-                if row is None:
-                    self._damaged += 1
-                else:
-                    rows.append(row)
-        ids = {number: self._store.sample_ids(number) for number in {row.run for row in rows}}
-        for row in sorted(rows, key=lambda row: row.given_at):
-            if row.scorer in self._scorers:
-                home = self._known_run(row.run) or self._run
-                label = _label(row, ids[row.run].get(row.sample, f"#{row.sample}"), home.recordings)
-                self._history.append(label)
-                self._take(self._key(label), [label])
+    def _read(self) -> None:
+        """Read the stored labels."""
+        rows = [row for number in self._numbers for row in self._store.label_rows(number)]
+        intact = [row for row in rows if row is not None and row.scorer in self._scorers]
+        self._damaged = rows.count(None)
+        ids = {
+            (run, number): sample
+            for run, samples in self._numbers.items()
+            for sample, numbers in samples.items()
+            for number in numbers
+        }
+        for row in sorted(intact, key=lambda row: row.given_at):
+            label = _label(row, ids.get((row.run, row.sample), f"#{row.sample}"), self._run.recordings)
+            self._history.append(label)
+            self._take(self._key(label), [label])
 
     def _take(self, key: _Key, labels: Sequence[HumanLabel]) -> None:
         """Let labels of one person replace earlier ones, unless they are blank. A sample that was drawn remains so."""
         by_file = self._by_file.setdefault(key, {})
         by_file |= {label.file: label for label in labels}
-        if any(label.value is not None for label in self._counting.get(key, ())) and all(
-            label.value is None for label in labels
-        ):
-            return
-        drawn = next((label for label in by_file.values() if label.is_drawn), None)
-        kept = {"selection": drawn.selection, "probability": drawn.probability} if drawn else {}
-        self._counting[key] = [label if label.is_drawn else label.model_copy(update=kept) for label in labels]
+        if self._value(key) is None or any(label.value is not None for label in labels):
+            drawn = next((label for label in by_file.values() if label.is_drawn), None)
+            kept = {"selection": drawn.selection, "probability": drawn.probability} if drawn else {}
+            self._counting[key] = [label if label.is_drawn else label.model_copy(update=kept) for label in labels]
+
+    def _value(self, key: _Key) -> ScaleValue | None:
+        """Return the value that counts for a sample, question and person; ``None`` if there is none."""
+        labels = (label for label in self._counting.get(key, ()) if label.value is not None)
+        return next((label_value(label, self._scorers[label.scorer]) for label in labels), None)
 
     def _is_new(self, label: HumanLabel) -> bool:
         """Return whether a label is not the last one that came from its file, and count it."""
-        key = self._key(label)
-        record = self._scorers[label.scorer]
-        value = label_value(label, record)
-        counting = next((other for other in self._counting.get(key, ()) if other.value is not None), None)
-        is_same = counting is not None and label_value(counting, record) == value
-        last = self._by_file.get(key, {}).get(label.file)
+        key, value = self._key(label), label_value(label, self._scorers[label.scorer])
+        before, last = self._value(key), self._by_file.get(key, {}).get(label.file)
         if not self._is_from_person(label):
-            self._changes["not_stored"] += 1
-            return True
-        if last is not None and _content(last) == _content(label):
-            self._changes["unchanged"] += 1
-            self._changes["replaced"] += not is_same and value is not None
-            return False
-        what = "blank" if value is None else "added" if counting is None else "unchanged" if is_same else "changed"
+            what = "not_stored"
+        elif last is not None and _content(last) == _content(label):
+            self._changes["replaced"] += value not in (None, before)
+            what = "unchanged"
+        else:
+            same, last = "unchanged" if value == before else "changed", None
+            what = "blank" if value is None else "added" if before is None else same
         self._changes[what] += 1
-        return True
+        return last is None or what == "not_stored"
 
     def _is_from_person(self, label: HumanLabel) -> bool:
-        return (
-            label.source != "unknown"
-            and label.file != RECORDED_LABELS
-            and not is_judge_name(label.annotator, self._run, self._scorers[label.scorer])
-        )
+        is_judge = is_judge_name(label.annotator, self._run, self._scorers[label.scorer])
+        return label.source != "unknown" and label.file != RECORDED_LABELS and not is_judge
 
-    def _check(self, scorers: Iterable[str]) -> None:
+    def _check(self, question: str) -> None:
         """Check that no sample has two roles, or two labels by one person, before labels are stored.
 
         Raises:
             ConfigError: One has.
         """
-        for record in {self._questions[name]: self._scorers[name] for name in scorers}.values():
-            by_run: dict[int | None, list[HumanLabel]] = {}
-            for key, labels in self._counting.items():
-                if key[3] == self._questions[record.name]:
-                    by_run.setdefault(key[0], []).extend(labels)
-            for number, labels in by_run.items():
-                home = self._run if number is None else self._known_run(number)
-                if home is not None:
-                    numbers = {label.number for label in labels if label.number is not None}
-                    match_labels(home, record, list(home.rows(scorer=record.name, numbers=numbers)), labels)
+        labels = [label for key, labels in self._counting.items() if key[2] == question for label in labels]
+        record, numbers = self._scorers[question], {label.number for label in labels if label.number is not None}
+        match_labels(self._run, record, list(self._run.rows(scorer=record.name, numbers=numbers)), labels)
 
-    @staticmethod
-    def _row(label: HumanLabel) -> LabelRow:
-        value = None if label.value is None else to_json(label.value).decode()
-        return LabelRow(
-            label.run or 0,
-            time.time_ns(),
-            label.number or 0,
-            *(label.scorer, label.annotator, value, label.reason, label.role),
-            *(label.selection, label.probability, label.source, label.file),
-        )
+
+def _row(label: HumanLabel) -> LabelRow:
+    value = None if label.value is None else to_json(label.value).decode()
+    fields = label.model_dump(include=set(LabelRow._fields))
+    return LabelRow(**{**fields, "given_at": time.time_ns(), "sample": label.number, "value": value})
 
 
 def is_judge_name(annotator: str | None, run: Run, scorer: ScorerRecord) -> bool:

@@ -111,8 +111,7 @@ def align(
         print_line(str(run_sync(aligning.plan)))
         return
     aligning.check()
-    if given:
-        store_labels(labeled, given)
+    store_labels(labeled, given)
     alignment = _align(aligning)
     _show(alignment)
     if alignment.outcome != "shown":

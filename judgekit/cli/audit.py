@@ -90,8 +90,7 @@ def audit(
     given = deduplicate(label for file in files.values() for label in file.labels)
     for name, file in files.items():
         print_notices(name, file.notices)
-    if given:
-        store_labels(stored, given)
+    store_labels(stored, given)
     missing = {name: names[name] for name in names if not any(name in file.names for file in files.values())}
     if missing or not (labels or stored_labels(stored)):
         given = deduplicate((*given, *recorded_labels(stored, missing)))

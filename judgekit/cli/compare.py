@@ -90,8 +90,8 @@ def compare(
         labels=deduplicate((*given, *recorded)),
         allow_changed_references=allow_changed_references,
     )
-    if given:
-        store_labels(runs[0], given)
+    for stored in runs:
+        store_labels(stored, [label for label in given if label.run == stored.number])
     with explaining_terms() as screen:
         screen.out.print(comparison)
         show_changes(comparison, show, screen.out)

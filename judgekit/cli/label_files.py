@@ -12,6 +12,8 @@ from judgekit.terminal import console
 
 def store_labels(run: Run, labels: Sequence[HumanLabel]) -> None:
     """Add labels to the file of runs, and print what changed, or why they are not stored and count only here."""
+    if not labels:
+        return
     files = join_limited(dict.fromkeys(label.file for label in labels if label.file), separator=", ")
     try:
         changes = add_labels(run, labels)

@@ -267,9 +267,12 @@ class RunReader(RunFile):
         """Return the numbers of the runs that have human labels."""
         return [run for (run,) in self._select("SELECT DISTINCT run FROM labels ORDER BY run")]
 
-    def sample_ids(self, run: int) -> Mapping[int, str]:
-        """Return the ids of the samples of a run by their numbers. Damaged samples are left out."""
-        return {row[1]: row[2] for row in self._select("SELECT * FROM samples WHERE run = ?", run) if is_intact(row)}
+    def sample_numbers(self, run: int) -> Mapping[str, Sequence[int]]:
+        """Return the numbers of the samples of a run by their ids. Damaged samples are left out."""
+        numbers: dict[str, list[int]] = {}
+        for row in filter(is_intact, self._select("SELECT * FROM samples WHERE run = ?", run)):
+            numbers.setdefault(row[2], []).append(row[1])
+        return numbers
 
     def unscored_calls(self, run: int, first: int = 0) -> Iterator[tuple[str, Sequence[JudgeCall] | None]]:
         """Yield the judge calls of attempts that gave no score or were repeated, each with its scorer.

@@ -132,15 +132,16 @@ def test_labels_of_samples_that_are_not_stored_count_as_in_any_audit(run, said, 
     assert add_labels(twice, given) == LabelChanges(added=1, not_stored=2)
 
 
-def test_labels_are_stored_with_the_run_that_they_name(run, judged, said):
+def test_labels_on_another_run_are_not_stored_with_this_one(run, judged, said):
     other = judged(VERDICTS, store=run.store.path)
-    add_labels(other, [*said({0: 1}, run=1), *said({1: 1})])
-    assert [values(stored_labels(each)) for each in (run, other)] == [{0: 1}, {1: 1}]
+    assert add_labels(other, [*said({0: 1}, run=1), *said({1: 1}, run=2)]) == LabelChanges(added=1, not_stored=1)
+    assert [values(stored_labels(each)) for each in (run, other)] == [{}, {1: 1}]
 
 
 def test_labels_count_for_each_run_of_the_same_recordings(run, judged, said):
     first, second = read(run), read(judged(VERDICTS, store=run.store.path, model="m-2"))
-    add_labels(first, said({0: 1, 1: 1}, selection="stratified", file="a.csv"))
+    add_labels(second, said({0: 1, 1: 1}, selection="stratified", file="a.csv", run=1))
+    assert [row.run for row in run.store.label_rows(1)] == [1, 1]
     add_labels(second, said({1: 0}, file="b.csv"))
     assert values(stored_labels(second)) == values(stored_labels(first)) == {0: 1, 1: 0}
     (found,) = audit(second).scorers

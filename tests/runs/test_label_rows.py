@@ -56,7 +56,7 @@ def test_labels_are_kept_in_the_order_in_which_they_were_given():
     ]
     assert [row.given_at for row in rows] == [1, 2, 7]
     assert (store.labeled_runs(), list(store.label_rows(2))) == ([1], [])
-    assert store.sample_ids(1) == {0: "s0", 1: "s1", 2: "s2"}
+    assert store.sample_numbers(1) == {"s0": [0], "s1": [1], "s2": [2]}
 
 
 def test_a_label_that_is_dated_before_the_last_one_is_put_after_it():
@@ -91,7 +91,7 @@ def test_merged_shards_keep_their_labels():
     for n, path in enumerate(stores, 1):
         run("rows.jsonl", ["tool_call_f1"], shard=f"{n}/2", run_id="x", store=path)
         store = RunStore(path)
-        add(store, label(1, min(store.sample_ids(1)), 7))
+        add(store, label(1, min(store.sample_numbers(1).values())[0], 7))
     merged = merge_runs(stores, store=RUNS)
     rows = list(merged.store.label_rows(merged.number))
     assert len({row.sample for row in rows}) == 2
