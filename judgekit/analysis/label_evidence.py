@@ -1,4 +1,4 @@
-"""What makes labels doubtful as evidence: who gave them, how they changed, and whether they equal the verdicts."""
+"""Doubts about labels as evidence: who gave them, how they changed, and whether they equal the judge's verdicts."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime

@@ -182,6 +182,7 @@ def _corrections(run: Run, audit: Audit | None) -> Mapping[str, Correction]:
 def _run(side: _Side, low_coverage: Mapping[str, str]) -> JsonValue:
     run, listing = side.run, side.listing
     lines = {line.scorer: line for line in run.summary}
+    records = {name: status.record for name, status in run.audits.items() if status.record is not None}
     return {
         "number": run.number,
         "started": _time(run.started_at),
@@ -207,6 +208,7 @@ def _run(side: _Side, low_coverage: Mapping[str, str]) -> JsonValue:
                 "signature": scorer.signature,
                 "identity": scorer.identity,
                 "histogram": list(run.histograms[scorer.name]),
+                "audited_at": records[scorer.name].audited_at.isoformat() if scorer.name in records else None,
                 **_line(
                     lines.get(scorer.name, ScorerSummary(scorer.name)),
                     side.corrections.get(scorer.name),

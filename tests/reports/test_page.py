@@ -4,6 +4,7 @@ import random
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -516,14 +517,20 @@ def test_pairs_that_are_left_out_can_be_looked_at(compared, opened):
         assert page.locator(".rows .badge").count() == int(number)
 
 
+def test_the_age_of_an_audit_is_that_of_today_however_old_the_page_is(run_with_audit, opened, tmp_path):
+    run = run_with_audit("kappa")
+    text, at = "".join(html_report(run)), run.started_at
+    for days, age in ((0, "less than a day ago"), (1, "1 day ago"), (40, "40 days ago")):
+        (tmp_path / "page.html").write_text(text.replace(at.isoformat(), (at - timedelta(days)).isoformat()))
+        with opened(tmp_path / "page.html") as page:
+            said = page.locator(".lines td[data-name=audit]").first.inner_text()
+            assert said == f"audited {age}: kappa .71 [.58, .82], n=120"
+
+
 def test_an_audit_leads_to_the_samples_on_which_people_and_the_judge_differ(audited, opened):
     with opened(audited) as page:
         row = page.locator(".lines tbody tr", has_text="agent_goal")
-        assert (
-            row.locator("td[data-name=audit]")
-            .inner_text()
-            .startswith("audited less than a day ago: kappa .71 [.58, .82]")
-        )
+        assert row.locator("td[data-name=audit]").inner_text().startswith("audited: kappa .71 [.58, .82]")
         assert page.locator(".lines tbody tr", has_text="tool_call_f1").locator(".unaudited").count() == 0
         row.locator("td[data-name=audit] a").click()
         page.wait_for_selector(".audit")

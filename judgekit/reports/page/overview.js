@@ -69,10 +69,12 @@ function lines(run) {
   ];
 }
 
-/** Returns the audit status of a scorer's judge, with a link to the findings. */
-function audited({ name, audited: kept }, own) {
+/** Returns the audit status of a scorer's judge, with its age as of today, and a link to the findings. */
+function audited({ name, audited: kept, audited_at: at }, own) {
   const found = own ? auditOf(name) : null;
-  const said = found?.agreed || kept;
+  const days = Math.max(0, Math.floor((Date.now() - Date.parse(at)) / 86_400_000));
+  const age = days ? plural(days, "day") : "less than a day";
+  const said = at ? kept.replace(/^audited .*? ago/, `audited ${age} ago`) : found?.agreed || kept;
   const text = recorded(said, { class: said.startsWith("audited") ? "" : "unaudited" });
   return found ? el("a", { href: address(["audit", name]) }, text) : text;
 }
