@@ -113,11 +113,13 @@ def _label_texts(store: RunStore, runs: Sequence[int]) -> Iterator[str]:
     """Yield the number of labels on each of these runs that has any, with their scorers and annotators."""
     for run in runs:
         rows = list(store.label_rows(run))
-        if rows:
-            intact = [row for row in rows if row is not None]
-            annotators = join_limited(dict.fromkeys(row.annotator or "unnamed people" for row in intact), _NAMED, ", ")
-            scorers = join_limited(dict.fromkeys(row.scorer for row in intact), _NAMED, ", ")
-            yield f"{count_text(len(rows), 'label')} of {scorers or 'scorers'} by {annotators or 'people'} on run {run}"
+        given = dict.fromkeys((row.sample, row.scorer, row.annotator) for row in rows if row is not None and row.value)
+        scorers = join_limited(dict.fromkeys(scorer for _, scorer, _ in given), _NAMED, ", ")
+        annotators = join_limited(dict.fromkeys(name or "unnamed people" for *_, name in given), _NAMED, ", ")
+        if given:
+            yield f"{count_text(len(given), 'label')} of {scorers} by {annotators} on run {run}"
+        if damaged := rows.count(None):
+            yield f"{count_text(damaged, 'damaged label')} on run {run}"
 
 
 def _existing_number(store: RunStore, run: str) -> int:
@@ -190,7 +192,7 @@ def _show(run: Run, limit: int, seed: int | None, console: Console) -> None:
         f"started {_local(record.started_at)}{ended}, with judgekit {record.version}; conversations and reasons {text}",
         console,
     )
-    for note in run.notes:
+    for note in (*run.notes, *_label_texts(run.store, [run.number])):
         print_line(f"note: {note}", console)
     for name, value in record.options.items():
         if (option := _without_defaults(value)) not in _DEFAULTS:

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime
 
@@ -11,7 +12,7 @@ from judgekit.analysis.audit import audit
 from judgekit.analysis.compare import compare
 from judgekit.analysis.label_plan import plan_labels
 from judgekit.analysis.labels import HumanLabel
-from judgekit.analysis.stored_labels import LabelChanges, add_labels, stored_labels
+from judgekit.analysis.stored_labels import add_labels, stored_labels
 from judgekit.errors import ConfigError, StoreError, TraceError
 from judgekit.runs.audit_records import audit_record_path, write_audit_record
 from judgekit.runs.results import Run
@@ -49,7 +50,7 @@ def notes_of(found):
 def test_labels_are_stored_with_all_that_they_say_and_when(run, said):
     began = datetime.now(UTC)
     fields = {"annotator": "ann", "reason": "rude", "role": "test", "selection": "random", "probability": 0.5}
-    assert add_labels(run, said({3: "lacking", 5: 0.5}, **fields, file="a.csv")) == LabelChanges(added=2)
+    assert add_labels(run, said({3: "lacking", 5: 0.5}, **fields, file="a.csv")) == {"added": 2}
     first, second = stored_labels(Run.stored(1, run.store.path))
     assert began <= first.given_at <= second.given_at <= datetime.now(UTC)
     told = {"sample": "s3", "scorer": "tone", "run": 1, "number": 3, "source": "human", "file": "a.csv", **fields}
@@ -59,34 +60,34 @@ def test_labels_are_stored_with_all_that_they_say_and_when(run, said):
 
 def test_the_same_file_adds_nothing_the_second_time(run, said):
     labels = [*said({0: 1, 1: "no"}, file="a.csv"), *said({2: None}, file="a.csv")]
-    assert add_labels(run, labels) == LabelChanges(added=2, blank=1)
-    assert add_labels(run, labels) == LabelChanges(unchanged=3)
+    assert add_labels(run, labels) == {"added": 2, "left blank": 1}
+    assert add_labels(run, labels) == {"as before": 3}
     assert len(list(run.store.label_rows(1))) == 3
 
 
 def test_the_last_label_of_a_person_counts_and_a_file_that_is_older_does_not_bring_back_the_one_before(run, said):
     add_labels(run, said({0: 1, 1: 1}, annotator="ann", file="a.csv"))
-    assert add_labels(run, said({0: 0}, annotator="ann", file="b.csv")) == LabelChanges(changed=1)
-    assert add_labels(run, said({0: 0.5}, annotator="bob", file="b.csv")) == LabelChanges(added=1)
-    assert add_labels(run, said({0: 1, 1: 1}, annotator="ann", file="a.csv")) == LabelChanges(unchanged=2, replaced=1)
+    assert add_labels(run, said({0: 0}, annotator="ann", file="b.csv")) == {"changed": 1}
+    assert add_labels(run, said({0: 0.5}, annotator="bob", file="b.csv")) == {"added": 1}
+    assert add_labels(run, said({0: 1, 1: 1}, annotator="ann", file="a.csv")) == {"as before": 1, "replaced since": 1}
     assert [(label.annotator, label.number, label.value) for label in stored_labels(run)] == [
         ("ann", 0, 0),
         ("ann", 1, 1),
         ("bob", 0, 0.5),
     ]
-    assert add_labels(run, said({0: 0.5, 1: 1}, annotator="ann", file="a.csv")) == LabelChanges(changed=1, unchanged=1)
+    assert add_labels(run, said({0: 0.5, 1: 1}, annotator="ann", file="a.csv")) == {"changed": 1, "as before": 1}
     assert stored_labels(run)[0].value == 0.5
 
 
 def test_a_blank_withdraws_no_label(run, said):
     add_labels(run, said({0: 1}, file="a.csv"))
-    assert add_labels(run, said({0: None, 1: None}, file="a.csv")) == LabelChanges(blank=2)
+    assert add_labels(run, said({0: None, 1: None}, file="a.csv")) == {"left blank": 2}
     assert values(stored_labels(run)) == {0: 1, 1: None}
 
 
 def test_a_label_that_is_written_otherwise_is_the_same_label(run, said):
     add_labels(run, said({0: "yes", 1: "fitting"}, file="a.csv"))
-    assert add_labels(run, said({0: "fitting", 1: 1.0}, file="b.csv")) == LabelChanges(unchanged=2)
+    assert add_labels(run, said({0: "fitting", 1: 1.0}, file="b.csv")) == {"as before": 2}
 
 
 def test_a_sample_that_was_drawn_stays_drawn_if_its_label_is_given_anew(run, said):
@@ -123,18 +124,18 @@ def test_labels_that_no_audit_could_read_are_not_stored(run, labels, error):
 
 def test_labels_of_samples_that_are_not_stored_count_as_in_any_audit(run, said, judged):
     labels = [*said({0: 1, 777: 1}), HumanLabel(sample="s1", scorer="tone", value=1, run=9)]
-    assert add_labels(run, labels) == LabelChanges(added=1, not_stored=2)
+    assert add_labels(run, labels) == {"added": 1, "not stored": 2}
     found = audit(run, labels)
     assert found.unmatched == {"run 1 has no score for: 's777'": 1}
     assert found.scorers[0].unused_labels == {"run 9 is not kept": 1}
     twice = judged([1.0] * 2, ids=["a", "a"], store=run.store.path)
     given = [HumanLabel(sample="a", scorer="tone", value=1, **at) for at in ({}, {"number": 1}, {"number": 7})]
-    assert add_labels(twice, given) == LabelChanges(added=1, not_stored=2)
+    assert add_labels(twice, given) == {"added": 1, "not stored": 2}
 
 
 def test_labels_on_another_run_are_not_stored_with_this_one(run, judged, said):
     other = judged(VERDICTS, store=run.store.path)
-    assert add_labels(other, [*said({0: 1}, run=1), *said({1: 1}, run=2)]) == LabelChanges(added=1, not_stored=1)
+    assert add_labels(other, [*said({0: 1}, run=1), *said({1: 1}, run=2)]) == {"added": 1, "not stored": 1}
     assert [values(stored_labels(each)) for each in (run, other)] == [{}, {1: 1}]
 
 
@@ -178,8 +179,24 @@ def test_a_stored_label_that_is_damaged_is_left_out_and_comes_back_with_its_file
         db.execute("UPDATE labels SET value = '0' WHERE sample = 0")
     found = audit(run)
     assert (found.scorers[0].labels, found.unmatched) == (1, {"damaged in the file of runs": 1})
-    assert add_labels(run, labels) == LabelChanges(added=1, unchanged=1)
+    assert add_labels(run, labels) == {"added": 1, "as before": 1}
     assert values(stored_labels(run)) == {0: 1, 1: 1}
+
+
+def test_people_who_label_at_once_wait_for_each_other(run, said):
+    path = run.store.path
+
+    def label(person):
+        for number in range(10):
+            add_labels(Run.stored(1, path), said({number: number % 2}, annotator=f"p{person}"))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(label, range(4)))
+    assert {(one.annotator, one.number) for one in stored_labels(run)} == {
+        (f"p{p}", n) for p in range(4) for n in range(10)
+    }
+    times = [row.given_at for row in run.store.label_rows(1)]
+    assert len(set(times)) == len(times) == 40
 
 
 def test_a_comparison_takes_stored_labels(run, judged, said):
@@ -263,12 +280,12 @@ def test_labels_by_a_judge_or_a_model_leave_no_audit_record_and_are_not_stored(j
     assert f"by name, a model or a judge has labeled: '{name}'. So this audit leaves no audit record" in notes_of(found)
     assert run.audited == {"tone": "not audited"}
     assert [label.annotator for label in stored_labels(run)] == ["ann"]
-    assert add_labels(run, labels) == LabelChanges(not_stored=120)
+    assert add_labels(run, labels) == {"not stored": 120}
 
 
 def test_labels_of_unknown_source_are_not_stored(run, said):
     labels = said({0: 1}, source="unknown")
-    assert add_labels(run, labels) == LabelChanges(not_stored=1)
+    assert add_labels(run, labels) == {"not stored": 1}
     assert audit(run, labels).scorers[0].labels == 1
     assert stored_labels(run) == []
 

@@ -315,9 +315,11 @@ def test_labels_go_with_a_run_only_if_that_is_said(cli):
     store = RunStore(DEFAULT_RUNS_PATH)
     with store.transaction():
         store.add_labels(
-            LabelRow(1, 1, number, "fine", name, '"yes"', "", None, None, None, "human", None)
-            for number, name in enumerate(["Ana", "Ana", None])
+            LabelRow(1, 1, number % 3, "fine", name, value, "", None, None, None, "human", None)
+            for number, name in enumerate(["Ana", "Ana", None, "Ana"])
+            for value in ('"yes"', None)
         )
+    assert "note: 3 labels of fine by Ana, unnamed people on run 1\n" in cli("runs", 1).out
     ended = cli("runs", "--remove", 2, "--remove", 1)
     assert (ended.code, store.numbers()) == (2, [1, 2])
     of = "3 labels of fine by Ana, unnamed people on run 1"

@@ -153,7 +153,7 @@ async def uses() -> None:
     )
     assert_type(check_gates(results, ["failed <= 1%"]).met, bool)
     report(results, "report.html")
-    assert_type(add_labels(results, stored_labels(results)).changed, int)
+    assert_type(add_labels(results, stored_labels(results))["changed"], int)
     labels = [*read_labels("labels.csv"), HumanLabel(sample="s", scorer="tone", value=True)]
     assert_type(audit(results, labels, guarantee=0.1).scorers[0].correction.effective_labels, float | None)
     assert_type(Selective(Repeat(scorers[0], "auto"), 0.8, escalate=scorers[1]).score(sample), Score)
