@@ -10,6 +10,7 @@ from judgekit.runs.results import Run
 from judgekit.stats.comparison_planning import TaskSpread, tasks_needed
 
 _TRIALS = (1, 2, 3, 5, 10)
+_MOST_TRIALS = 100
 _CORRELATION = 0.5
 _FEWEST = 10
 _GUESSED = 1_000
@@ -89,8 +90,8 @@ def plan_comparison(
     for name, number in (("mean", mean), ("correlation", correlation), ("power", power)):
         if number is not None and not (0 <= number <= 1 if name == "correlation" else 0 < number < 1):
             raise ConfigError(f"{name} must be between 0 and 1, found {number:g}")
-    if trials is not None and trials < 1:
-        raise ConfigError(f"expected 1 or more trials, found {trials}")
+    if trials is not None and not 1 <= trials <= _MOST_TRIALS:
+        raise ConfigError(f"expected 1 to {_MOST_TRIALS} trials, found {trials}")
     if other is not None and (run is None or correlation is not None):
         raise ConfigError("another run gives the correlation to a first run, and is given instead of it")
     if run is None:

@@ -6,7 +6,7 @@ import typer
 
 from judgekit.analysis.comparison_plan import plan_comparison as planned
 from judgekit.cli import options
-from judgekit.cli.app import MAX_INTEGER, app
+from judgekit.cli.app import app
 from judgekit.cli.outputs import print_line
 from judgekit.runs.results import Run
 from judgekit.runs.store import DEFAULT_RUNS_PATH
@@ -30,9 +30,7 @@ def plan_comparison(
     ] = None,
     trials: Annotated[
         int | None,
-        typer.Option(
-            min=1, max=MAX_INTEGER, metavar="K", help="The number of trials of each task; by default, several numbers."
-        ),
+        typer.Option(metavar="K", help="The number of trials of each task, up to 100; by default, several numbers."),
     ] = None,
     mean: Annotated[
         float | None,

@@ -16,7 +16,7 @@ _LEAST = 6
 """The fewest tasks by which signs alone show a difference; see `judgekit.stats.comparison.detectable_by_signs`."""
 _SIMULATED = 2_000
 """The number of tasks beyond which the mean difference is as good as normal."""
-_LARGE = 100_000
+_LARGE, _SMALL = 20_000, 1e-4
 
 
 class TaskSpread:
@@ -108,10 +108,12 @@ def tasks_needed(
         seed: The seed of the simulation.
 
     Raises:
-        ValueError: The mean cannot change by this difference, or it is 0.
+        ValueError: The mean cannot change by this difference, or it is below 0.0001.
     """
-    if not difference or not 0 <= spread.mean + difference <= 1:
-        raise ValueError(f"a mean of {spread.mean:.3g} cannot change by {difference:g}")
+    if not abs(difference) >= _SMALL or not 0 <= spread.mean + difference <= 1:
+        raise ValueError(
+            f"a mean of {spread.mean:.3g} cannot change by {difference:g}; differences from {_SMALL:g} can be planned for"
+        )
 
     def is_shown(random: np.random.Generator, tasks: int) -> bool:
         gains = np.sign(difference) * spread.draw(random, tasks, trials, difference, correlation)
