@@ -203,7 +203,8 @@ def show_planned(built: BuiltScorers, *, compares_ways: bool = True) -> None:
     words = [word for word in sys.argv[1:] if word not in ("--dry-run", "--together", "--no-together")]
     for note in plan.notes():
         console().print(escaped_text(note))
-    options_shown = [] if plan.suggestion is None else [plan.suggestion.option]
+    is_whole = built.options.limit is None and built.options.sample is None
+    options_shown = [] if plan.cheaper_share is None or not is_whole else [f"--sample {plan.cheaper_share:.12g}%"]
     if compares_ways and plan.other_way is not None:
         for way in plan.ways():
             console().print(escaped_text(way))

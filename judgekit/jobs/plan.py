@@ -3,13 +3,13 @@
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
+from math import sqrt
 from pathlib import Path
 
 from judgekit.gathering import asks_together
 from judgekit.jobs.building import BuiltScorers
-from judgekit.jobs.suggestion import SampleDraw, SuggestedSample
 from judgekit.judges.judge import Judge, close_plan, find_judges
 from judgekit.judges.providers.price import Price
 from judgekit.judges.together import OtherWay
@@ -26,6 +26,8 @@ from judgekit.traces.validation import check_samples
 
 _EXPENSIVE = 1000.0
 """US dollars from which a plan suggests to judge only some of the samples."""
+_ENOUGH = 9604
+"""The number of samples that gives a share to within one percentage point, with a confidence of 95 %."""
 _STORED = 300
 """The number of samples whose size in a file of runs is measured."""
 _REPLY_BYTES = 200
@@ -46,7 +48,6 @@ class RunPlan:
         samples: The number of samples.
         durations: For each account with limits per minute, by its judges, the time that the requests take at least.
         stored_bytes: The estimated size of the run in its file.
-        suggestion: A sample that is enough for most purposes, if judging all of them costs over $1,000.
         together: Whether questions are asked together.
         other_way: How much more it takes to ask all of them the other way; ``None`` if that makes no difference.
         flex_savings_usd: What the flex tier saves if it has capacity for all requests that ask for it.
@@ -58,7 +59,6 @@ class RunPlan:
     samples: int
     durations: Mapping[str, timedelta]
     stored_bytes: int
-    suggestion: SuggestedSample | None
     together: bool
     other_way: OtherWay | None
     flex_savings_usd: float
@@ -93,6 +93,12 @@ class RunPlan:
     def __str__(self) -> str:
         return f"{self.requests:,} requests, {self.cached:,} from cache, {_estimates(self.tokens, self.cost_usd)}"
 
+    @property
+    def cheaper_share(self) -> float | None:
+        """The share of the samples, in percent, that is enough for most purposes, if judging all of them costs over $1,000."""
+        is_expensive = self.cost_usd is not None and self.cost_usd > _EXPENSIVE
+        return float(f"{100 * min(_ENOUGH / self.samples, 0.25):.1g}") if is_expensive else None
+
     def notes(self) -> Iterator[str]:
         """Yield notes on the time and the space that the run takes, and on a cheaper one."""
         for judges, duration in self.durations.items():
@@ -101,8 +107,12 @@ class RunPlan:
             yield f"about ${self.flex_cost_usd:.4f} if the flex tier has capacity for all requests"
         if self.stored_bytes >= _MB:
             yield f"about {self.stored_bytes / _MB:,.0f} MB in the file of runs"
-        if self.suggestion is not None:
-            yield f"over ${_EXPENSIVE:,.0f}: {self.suggestion}"
+        if self.cheaper_share is not None:
+            count = self.samples * self.cheaper_share / 100
+            yield (
+                f"over ${_EXPENSIVE:,.0f}: --sample {self.cheaper_share:.12g}% scores about {count:,.0f} samples, from which a "
+                f"share of passed samples is known to within {98 / sqrt(count):.1f} points (95 %), if they are independent"
+            )
 
     def ways(self) -> Iterator[str]:
         """Yield a line for each way to ask, together and alone, if they differ; the way of the plan comes first."""
@@ -169,14 +179,12 @@ async def make_plan(built: BuiltScorers, samples: Iterable[Sample] | None = None
     read = (sample for _, sample in built.options.samples(problems, keeps_text=keeps_text))
     first: list[Task] = []
     rows: list[Row] = []
-    draw = SampleDraw(built.options)
     number = 0
 
     def tasks() -> Iterator[Task]:
         nonlocal number
         for task in make_tasks(read if samples is None else check_samples(samples), built.scorers):
             number += 1
-            draw.add(number, task.sample)
             if number <= _STORED:
                 first.append(task)
             yield task
@@ -196,21 +204,17 @@ async def make_plan(built: BuiltScorers, samples: Iterable[Sample] | None = None
             await close_plan()
         other_way = OtherWay.of_plan()
     measured = _stored_bytes(built, first, rows, keeps_text=keeps_text) / len(first) if first else 0
-    planned = RunPlan(
+    return RunPlan(
         summary,
         problems,
         {} if built.config is None else built.config.judges_used,
         number,
         usage.durations(find_judges(judged)),
         round(measured * number + (measured + _REPLY_BYTES) * keeps_text * usage.exchanges),
-        None,
         bool(together),
         other_way if other_way is not None and other_way.tokens else None,
         usage.flex_savings_usd,
     )
-    if planned.cost_usd is None or planned.cost_usd <= _EXPENSIVE:
-        return planned
-    return replace(planned, suggestion=draw.suggest(planned.cost_usd))
 
 
 def _stored_bytes(built: BuiltScorers, tasks: Iterable[Task], rows: Iterable[Row], *, keeps_text: bool) -> int:

@@ -851,10 +851,9 @@ def test_an_expensive_dry_run_prints_the_command_that_scores_a_sample(cli):
     command = ended.out.splitlines()[-1]
     assert command == f"judgekit run {path} {' '.join(GOAL)} -o 'my report.html' --sample 20%"
     note = " ".join(ended.out.split())
-    assert "over $1,000: --sample 20% scores" in note
-    drawn = re.search(r"scores (\d+) of 60 samples", note)[1]
-    again = cli(*shlex.split(command)[1:], "--dry-run", "--sample", "20%")
-    assert again.table[GOAL[1]][0] == drawn
+    assert "over $1,000: --sample 20% scores about 12 samples" in note
+    again = cli(*shlex.split(command)[1:], "--dry-run")
+    assert 0 < int(again.table[GOAL[1]][0]) < 60
 
 
 def test_a_dry_run_needs_no_key_and_leaves_nothing(cli, conversations, tmp_path):
