@@ -61,10 +61,6 @@ class Gathering:
         self.settle(position)
         return True
 
-    def withdraw(self, position: int) -> None:
-        """Drop a question that is not sent yet."""
-        self._questions.pop(position, None)
-
 
 @dataclass(frozen=True, eq=False)
 class Participant:

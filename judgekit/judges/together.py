@@ -3,7 +3,8 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field, replace
@@ -54,7 +55,7 @@ class Question:
         answer: The model of the reply.
         filled: The prompt filled by the sample.
         request: The request with this question alone.
-        is_needed: Whether its answer is needed; else it only completes a request that was sent before.
+        is_needed: Whether its answer is needed; else it only completes the request of all questions.
         joint: The request that it is part of, once that is sent; ``None`` to ask it alone.
     """
 
@@ -103,9 +104,8 @@ async def ask_together(question: Question) -> Reply | None:
     try:
         await asyncio.wait((question.joint,))
     except asyncio.CancelledError:
-        if not question.joint.done():
-            participant.gathering.withdraw(participant.position)
-        elif (joint := question.joint.result()) is not None:
+        question.is_needed = False
+        if question.joint.done() and (joint := question.joint.result()) is not None:
             await joint.leave(question)
         raise
     joint = question.joint.result()
@@ -311,35 +311,21 @@ def _part_logprobs(reply: Reply, name: str, part: str) -> Sequence[TokenLogprob]
     """Return the tokens of a part of a reply; ``None`` if they cannot be told from those of other parts."""
     tokens = reply.logprobs or ()
     text = "".join(token.token for token in tokens)
-    begin, end = next((span for key, span in _part_spans(text) if key == name), (0, 0))
-    if not end or json.loads(text[begin:end]) != json.loads(part):
-        return None
-    ends = [*accumulate(len(token.token) for token in tokens)]
-    inside = [token for token, stop in zip(tokens, ends, strict=True) if stop > begin and stop - len(token.token) < end]
-    covered = "".join(token.token for token in inside)
-    outside = covered.replace(text[begin:end], "", 1)
-    return None if any(map(str.isalnum, outside)) else inside
-
-
-def _part_spans(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield the names in the JSON object that a text is, each with the place of its part."""
-    decoder = json.JSONDecoder()
-    with suppress(ValueError, IndexError):
-        at = text.index("{")
-        while text[at] in "{,":
-            name, at = decoder.raw_decode(text, _after_blanks(text, at + 1))
-            begin = _after_blanks(text, _after_blanks(text, at) + 1)
-            _, end = decoder.raw_decode(text, begin)
-            yield name, (begin, end)
-            at = _after_blanks(text, end)
-
-
-def _after_blanks(text: str, at: int) -> int:
-    return len(text) - len(text[at:].lstrip())
+    begin = end = 0
+    for key in re.finditer(rf'"{name}"\s*:\s*', text):
+        with suppress(ValueError):
+            written, stop = json.JSONDecoder().raw_decode(text, key.end())
+            begin, end = (key.end(), stop) if written == json.loads(part) else (begin, end)
+    stops = accumulate(len(token.token) for token in tokens)
+    inside = [
+        token for token, stop in zip(tokens, stops, strict=True) if stop > begin and stop - len(token.token) < end
+    ]
+    outside = "".join(token.token for token in inside).replace(text[begin:end], "", 1)
+    return None if any(map(str.isalnum, outside)) else inside or None
 
 
 def share_call(call: JudgeCall, position: int, number: int, prompt: str, together: Sequence[str]) -> JudgeCall:
-    """Return the share of one of several questions in a request. The shares of all positions add up to the request.
+    """Return the share of the question at a position among those of a request, which all shares add up to.
 
     Args:
         call: The request.
