@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from judgekit import add_scorers, compare, plan, resume, run
-from judgekit.errors import JudgekitError, RefusalError
+from judgekit.errors import ContextError, JudgekitError, OverloadError, RefusalError, RejectedError
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import load_prompt
@@ -26,7 +26,7 @@ from judgekit.runs.audit_records import AuditRecord, Correction, write_audit_rec
 from judgekit.runs.intervals import Estimate
 from judgekit.runs.population import Population
 from judgekit.runs.results import Run
-from judgekit.runs.runner import make_tasks, score_tasks
+from judgekit.runs.runner import Task, score_tasks
 from judgekit.score import JudgeCall, Score, ledger
 from judgekit.scorers.criteria import WeightedCriteria
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference
@@ -35,6 +35,7 @@ from judgekit.scorers.pairwise import Pairwise
 from judgekit.scorers.panel import Panel
 from judgekit.scorers.prompted import PromptScorer
 from judgekit.scorers.repeat import Repeat
+from judgekit.scorers.selective import Selective
 from judgekit.scorers.topic import TopicAdherence
 from judgekit.scoring import scorer, signature
 from judgekit.traces.message import AIMessage, HumanMessage, Usage
@@ -514,12 +515,13 @@ def test_no_score_is_of_another_question_whatever_scorers_and_replies_do(data):
     model = Tagging(faulty)
     judge = together(model, cache_mode=data.draw(st.sampled_from(["off", "read_write"])))
     scorers = data.draw(askers(judge))
+    wanted = [scorer for scorer in scorers if data.draw(st.integers(0, 3))]  # the others have their scores already
     emitted = []
     ledgers = []
 
     async def work():
         scoring = score_tasks(
-            make_tasks(samples(3), scorers),
+            (Task(number, sample, wanted) for number, sample in enumerate(samples(3))),
             scorers,
             emitted.append,
             concurrency=data.draw(st.integers(1, 3)),
@@ -529,7 +531,9 @@ def test_no_score_is_of_another_question_whatever_scorers_and_replies_do(data):
         await asyncio.wait_for(scoring, 30)
 
     asyncio.run(work())
-    assert len(emitted) == 3 * len(scorers)
+    assert len(emitted) == 3 * len(wanted)
+    alone = {tags(request.messages[1].content)[0] for request in model.requests if request.questions == 1}
+    assert alone <= {question.name for scorer in wanted for question in scorer.questions}
     for row in emitted:
         assert row.score.error != "AssertionError", row.score.reason
     paid = [call for calls in ledgers for call in calls if not call.cached]
@@ -666,3 +670,36 @@ def test_an_audit_of_one_way_to_ask_does_not_count_for_the_other(tmp_path):
     assert str(joint.audits["a"]).startswith("audited")
     assert str(alone.audits["a"]).startswith("not audited")
     assert "together was True and is None" in str(alone.audits["a"])
+
+
+@pytest.mark.usefixtures("no_waits")
+def test_a_fallback_is_asked_each_question_by_itself():
+    down, other = Tagging(lambda named, parts: OverloadError("too busy")), Tagging()
+    judge = together(down, attempts=1, fallback=[Judge("any/other", client=other)])
+    scored = run(samples(), prompted(judge, "a", "b"))
+    assert [request.questions for request in down.requests] == [2]
+    assert [request.questions for request in other.requests] == [1, 1]
+    assert {name: score.reason for name, score in rows(scored).items()} == {name: f"{name} 0" for name in "ab"}
+
+
+def test_a_request_that_is_rejected_fails_its_scores_and_is_not_asked_alone_in_silence():
+    model = Tagging(lambda named, parts: RejectedError("max_tokens is too large") if len(named) > 1 else parts)
+    scored = run(samples(), prompted(together(model), "a", "b"))
+    assert [score.error for score in rows(scored).values()] == ["RejectedError"] * 2
+    assert len(model.requests) == 1
+
+
+def test_a_request_that_is_too_long_is_asked_in_parts():
+    model = Tagging(lambda named, parts: ContextError("too long") if len(named) > 1 else parts)
+    scored = run(samples(), prompted(together(model), "a", "b"))
+    assert {name: score.reason for name, score in rows(scored).items()} == {name: f"{name} 0" for name in "ab"}
+    assert len(model.requests) == 3
+
+
+def test_what_a_selective_scorer_asks_first_goes_together_and_its_escalation_alone():
+    model = Tagging(logprobs=True)
+    judge = together(model, cache_mode="off", params={"logprobs": True})
+    unsure, second, other = prompted(judge, "a", "b", "c")
+    scored = run(samples(), [Selective(unsure, 1.0, second), other])
+    assert [tags(request.messages[1].content) for request in model.requests] == [["a", "c"], ["b"]]
+    assert rows(scored)["a"].reason.endswith("b 0")
