@@ -20,7 +20,7 @@ from judgekit.analysis.selection_bias import selection_bias
 from judgekit.analysis.spent_labels import alignments_of, question_names, spent_samples
 from judgekit.analysis.stored_labels import CombinedLabels, combine_labels
 from judgekit.errors import ConfigError, StoreError, count_text, join_limited, short_repr
-from judgekit.runs.anchors import anchors_of
+from judgekit.runs.anchors import anchors_status
 from judgekit.runs.answers import reported_names
 from judgekit.runs.audit_records import (
     AuditRecord,
@@ -221,7 +221,7 @@ class _Auditing:
             return None
         judged = self.run.audit_subject(self.record)
         audit_records, _ = read_audit_records(self.record.name, folder)
-        anchors = anchors_of(self.record.name, self.record.signature, folder.with_name("anchors"))
+        anchors = anchors_status(self.record.name, self.record.signature, folder.with_name("anchors"))
         alarm = None if anchors is None else anchors.alarmed_at
         for kept in audit_records:
             is_same = kept.fingerprint == self.record.signature and judged.is_audited_by(kept)

@@ -15,10 +15,11 @@ from judgekit.stats.improvement import mcnemar_mid_p
 _NO_VALUE = -1.0
 _LEVEL = 0.025
 _NAMES_SHOWN = 3
+_RARE = 0.25
 
 
 class TurnedAnchor(NamedTuple):
-    """An anchor with the most frequent verdicts before and since a change, in quarters, and the mean of people's.
+    """An anchor whose usual verdict since a change was rare before: both verdicts, in quarters, and the mean of people's.
 
     ``None`` stands for verdicts without a value, and for no people's.
     """
@@ -82,7 +83,8 @@ def check_outcome(anchors: AnchorSet) -> AnchorsCheck:
     turned: list[TurnedAnchor] = []
     for anchor, row in zip(anchors.anchors.values(), table if drift.since is not None else (), strict=False):
         before, after = _usual(row[:start]), _usual(row[start:])
-        if before is not None and after is not None and before != after:
+        given = [_quarters(verdict) for verdict in row[:start] if not isnan(verdict)]
+        if before is not None and after is not None and before != after and given.count(after) < _RARE * len(given):
             values = [None if number == _NO_VALUE else number for number in (before, after)]
             turned.append(TurnedAnchor(str(anchor.sample.get("id")), values[0], values[1], anchor.human))
     labeled = sum(anchor.human is not None for anchor in anchors.anchors.values())
@@ -111,9 +113,13 @@ def _table(anchors: AnchorSet) -> Sequence[Sequence[float]]:
     ]
 
 
+def _quarters(verdict: float) -> float:
+    return round(4 * verdict) / 4
+
+
 def _usual(verdicts: Iterable[float]) -> float | None:
     """Return the most frequent verdict, rounded to quarters; ``None`` if several are."""
-    counts = Counter(round(4 * verdict) / 4 for verdict in verdicts if not isnan(verdict)).most_common(2)
+    counts = Counter(_quarters(verdict) for verdict in verdicts if not isnan(verdict)).most_common(2)
     return counts[0][0] if counts and (len(counts) == 1 or counts[0][1] > counts[1][1]) else None
 
 

@@ -94,7 +94,9 @@ class AnchorSession:
         """Return what the next round would take, and how many rounds there are."""
         with bypass_cache():
             plan = await make_plan(self.built, self.samples().values())
-        return f"{self.anchors.head.scorer}: {count_text(self.rounds - len(self.anchors.rounds), 'round')} of {plan}"
+        return (
+            f"{self.anchors.head.scorer}: {count_text(self.rounds - len(self.anchors.rounds), 'round')}, each of {plan}"
+        )
 
     async def ask(self, should_stop: Callable[[], bool] = lambda: False) -> None:
         """Ask about each anchor once a round, without the cache, until all rounds have ended or work ``should_stop``.

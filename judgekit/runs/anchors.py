@@ -5,8 +5,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from pydantic import AwareDatetime, Field, JsonValue, TypeAdapter, ValidationError
 from pydantic_core import to_json
@@ -151,11 +152,24 @@ class AnchorSet:
         self.include(line)
 
 
-def checked_text(anchors: AnchorSet, at: datetime) -> str:
-    """Return how long ago anchors were checked, such as ``anchors checked 3 days ago``."""
-    if len(anchors.rounds) <= BASELINE_ROUNDS:
-        return "anchors not checked yet"
-    return f"anchors checked {age_text(anchors.rounds[-1].at, at)}"
+class AnchorsStatus(NamedTuple):
+    """The last check of anchors, and alarms.
+
+    Attributes:
+        checked_at: When the last check ended; ``None`` if there was none.
+        alarmed_at: When an alarm was raised, by these anchors or by others that they replaced.
+        has_changed: Whether these anchors raised it.
+    """
+
+    checked_at: datetime | None
+    alarmed_at: datetime | None
+    has_changed: bool
+
+    def text(self, at: datetime) -> str:
+        """Return how long ago the check was, such as ``anchors checked 3 days ago``."""
+        if self.checked_at is None:
+            return "anchors not checked yet"
+        return f"anchors checked {age_text(self.checked_at, at)}{', and the judge has changed' * self.has_changed}"
 
 
 def age_text(moment: datetime, at: datetime) -> str:
@@ -236,15 +250,27 @@ def read_anchors(path: Path) -> AnchorSet:
     return read
 
 
-def anchors_of(scorer: str, fingerprint: str | None, folder: Path) -> AnchorSet | None:
-    """Return the anchors of a scorer; ``None`` if there are none, or only those of another version of it.
+def anchors_status(scorer: str, fingerprint: str | None, folder: Path) -> AnchorsStatus | None:
+    """Return the status of a scorer's anchors; ``None`` if there are none, or only those of another version of it.
 
     Raises:
         StoreError: They cannot be read.
     """
-    path = anchors_path(scorer, folder)
-    anchors = read_anchors(path) if path.exists() else None
-    return anchors if anchors is not None and anchors.head.fingerprint == fingerprint else None
+    path = anchors_path(scorer, folder.absolute())
+    if not path.exists():
+        return None
+    written = path.stat()
+    frozen, status = _read_status(path, written.st_mtime_ns, written.st_size)
+    return status if frozen == fingerprint else None
+
+
+@lru_cache(maxsize=32)
+def _read_status(path: Path, _modified: int, _size: int) -> tuple[str, AnchorsStatus]:
+    """Return the fingerprint and the status in a file, which is read once until it is written again."""
+    anchors = read_anchors(path)
+    checks = anchors.rounds[BASELINE_ROUNDS:]
+    has_changed = any(end.alarm for end in checks)
+    return anchors.head.fingerprint, AnchorsStatus(checks[-1].at if checks else None, anchors.alarmed_at, has_changed)
 
 
 def anchor_sample(anchor: Anchor, path: Path) -> Sample:

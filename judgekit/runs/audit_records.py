@@ -15,7 +15,7 @@ from pydantic_core import from_json, to_json
 from judgekit.atomic import atomic_write
 from judgekit.errors import StoreError, join_limited, short_repr, validation_message
 from judgekit.runs.alignments import AlignmentRecord
-from judgekit.runs.anchors import age_text, anchors_of, checked_text, date_text
+from judgekit.runs.anchors import age_text, anchors_status, date_text
 from judgekit.runs.answers import reported_names
 from judgekit.runs.intervals import Estimate
 from judgekit.runs.population import Population, transfer_obstacles
@@ -232,12 +232,12 @@ def audit_status(judged: AuditSubject, folder: Path, at: datetime) -> AuditStatu
             void_reason=f"{scorer.name} cannot be distinguished from others of its name: {scorer.identity}"
         )
     try:
-        anchors = anchors_of(scorer.name, scorer.signature, folder.with_name("anchors"))
+        anchors = anchors_status(scorer.name, scorer.signature, folder.with_name("anchors"))
     except StoreError as error:
         return AuditStatus(void_reason=str(error))
     if anchors is None:
         return _status(judged, folder, at, None)
-    return _status(judged, folder, at, anchors.alarmed_at)._replace(anchors=checked_text(anchors, at))
+    return _status(judged, folder, at, anchors.alarmed_at)._replace(anchors=anchors.text(at))
 
 
 def _status(judged: AuditSubject, folder: Path, at: datetime, alarm: datetime | None) -> AuditStatus:

@@ -14,9 +14,8 @@ from judgekit.runs.anchors import (
     AnchorRound,
     AnchorsHead,
     anchor_sample,
-    anchors_of,
     anchors_path,
-    checked_text,
+    anchors_status,
     read_anchors,
     write_anchors,
 )
@@ -80,11 +79,13 @@ def test_what_is_added_is_read_back(anchors, path):
 
 
 @pytest.mark.parametrize(("days", "text"), [(-2, "less than a day ago"), (0.99, "less than a day ago"), (1, "1 day ago"), (40.2, "40 days ago")])  # fmt: skip
-def test_the_age_of_the_last_check_is_told(anchors, days, text):
-    assert checked_text(anchors, MOMENT) == "anchors not checked yet"
+def test_the_age_of_the_last_check_is_told(anchors, path, days, text):
+    assert anchors_status("tone", "f" * 16, path.parent).text(MOMENT) == "anchors not checked yet"
     for number in range(4):
         anchors.add(AnchorRound(round=number, at=MOMENT))
-    assert checked_text(anchors, MOMENT + timedelta(days=days)) == f"anchors checked {text}"
+    assert (
+        anchors_status("tone", "f" * 16, path.parent).text(MOMENT + timedelta(days=days)) == f"anchors checked {text}"
+    )
 
 
 def test_a_line_that_was_cut_off_is_left_out_and_overwritten(anchors, path):
@@ -146,7 +147,7 @@ def test_a_file_that_is_not_one_of_anchors_is_refused(anchors, path):
         read_anchors(path)
     with pytest.raises(StoreError, match="cannot be read"):
         read_anchors(path.with_name("other.jsonl"))
-    assert anchors_of("other", "f" * 16, path.parent) is None
+    assert anchors_status("other", "f" * 16, path.parent) is None
 
 
 def test_an_edited_recording_is_not_asked_about(anchors, path):
@@ -169,9 +170,9 @@ def test_names_that_are_alike_as_files_have_files_of_their_own():
 
 
 def test_anchors_of_another_version_of_a_scorer_do_not_count(anchors, path):
-    assert anchors_of("tone", "f" * 16, path.parent).head == anchors.head
-    assert anchors_of("tone", "e" * 16, path.parent) is None
-    assert anchors_of("tone", None, path.parent) is None
+    assert anchors_status("tone", "f" * 16, path.parent) == (None, None, False)
+    assert anchors_status("tone", "e" * 16, path.parent) is None
+    assert anchors_status("tone", None, path.parent) is None
 
 
 def test_an_alarm_suspends_older_audit_records_of_the_judge(anchors, path):
@@ -206,21 +207,21 @@ def test_an_alarm_suspends_older_audit_records_of_the_judge(anchors, path):
     assert suspended.record is None
     assert str(suspended) == (
         "not audited (the audit record of run 3 is suspended: its anchors show on 13 November 2026 that the judge has changed; "
-        'score the recordings again with cache_mode = "refresh", and audit that run); anchors checked 3 days ago'
+        'score the recordings again with cache_mode = "refresh", and audit that run); anchors checked 3 days ago, and the judge has changed'
     )
     other = replace(judged, scorer=scorer.model_copy(update={"signature": "e" * 16}))
     assert "anchors" not in str(audit_status(other, folder, later))
     write_audit_record(record.model_copy(update={"audited_at": later}), folder)
     assert str(audit_status(judged, folder, later)) == (
         "audited less than a day ago: n=60; its anchors show on 13 November 2026 that the judge has changed since the audited run; "
-        "anchors checked less than a day ago"
+        "anchors checked less than a day ago, and the judge has changed"
     )
     again = record.model_copy(update={"audited_at": later, "run_started_at": later})
     write_audit_record(again, folder)
     judged = replace(judged, run_started_at=later)
     assert (
         str(audit_status(judged, folder, later))
-        == "audited less than a day ago: n=60; anchors checked less than a day ago"
+        == "audited less than a day ago: n=60; anchors checked less than a day ago, and the judge has changed"
     )
     path.write_bytes(b"broken\n")
     assert "line 1" in audit_status(judged, folder, later).void_reason
