@@ -194,20 +194,21 @@ def test_without_anchors_there_is_nothing_to_check(cli):
 
 
 @pytest.mark.processes
-def test_a_killed_check_loses_no_verdict_and_doubles_none(cli, judging, scored, started, until):
+def test_what_is_killed_loses_no_verdict_and_doubles_none(cli, judging, scored, started, until):
     scored(100)
-    judging.seconds = 0.02
-    words, before = ("anchors", "freeze", "last", "-n", "100"), judging.asked.total()
-    for moment in (90, 180, 330, 400):
-        process = started(*words)
-        until(lambda: judging.asked.total() - before > moment or process.poll() is not None)  # noqa: B023
-        process.send_signal(signal.SIGKILL if moment != 180 else signal.SIGINT)
-        process.wait()
-        lines = ANCHORS.read_bytes().split(b"\n")[:-1]
-        kept = [(line["round"], line["recording"]) for line in map(json.loads, lines) if line["kind"] == "draw"]
-        assert len(set(kept)) == len(kept) >= moment - 2 * 16
-        if moment == 330:
-            words = ("anchors", "check")
-            assert cli("anchors", "freeze", "last").code in (0, 2)
-    assert cli("anchors", "check").code == 0
-    assert judging.asked.total() - before <= 400 + 3 * 16 + 100
+    judging.seconds, before, kills = 0.02, judging.asked.total(), 0
+    for words, moments, requests in (
+        (("anchors", "freeze", "last", "-n", "100"), {90: signal.SIGKILL, 180: signal.SIGINT}, 300),
+        (("anchors", "check"), {340: signal.SIGKILL, 370: signal.SIGTERM}, 400),
+    ):
+        for moment, kind in moments.items():
+            process = started(*words)
+            until(lambda: judging.asked.total() - before > moment or process.poll() is not None)  # noqa: B023
+            process.send_signal(kind)
+            assert process.wait() == (-kind if kind == signal.SIGKILL else 128 + kind)
+            kills += kind == signal.SIGKILL
+            lines = map(json.loads, ANCHORS.read_bytes().split(b"\n")[:-1])
+            verdicts = [(line["round"], line["recording"]) for line in lines if line["kind"] == "draw"]
+            assert len({*verdicts}) == len(verdicts) >= moment - 2 * 16
+        assert cli(*words).code == 0
+        assert requests <= judging.asked.total() - before <= requests + kills * 16
