@@ -7,11 +7,19 @@ import typer
 from judgekit import registry
 from judgekit.analysis.drift import check_outcome
 from judgekit.cli import options
-from judgekit.cli.app import MAX_INTEGER, app
+from judgekit.cli.app import app
 from judgekit.cli.outcome import print_stopping
 from judgekit.cli.outputs import print_line
-from judgekit.errors import ConfigError, JudgeError
-from judgekit.jobs.anchors import AnchorSession, anchor_files, frozen, prepare_check, prepare_freeze
+from judgekit.errors import ConfigError, JudgeError, StoreError
+from judgekit.jobs.anchors import (
+    MAX_ANCHORS,
+    MIN_ANCHORS,
+    AnchorSession,
+    anchor_files,
+    frozen,
+    prepare_check,
+    prepare_freeze,
+)
 from judgekit.jobs.interrupts import InterruptHandler
 from judgekit.runs.results import Run
 from judgekit.runs.store import DEFAULT_RUNS_PATH
@@ -26,7 +34,7 @@ app.add_typer(commands, name="anchors")
 def freeze(
     run: options.RunArgument,
     n: Annotated[
-        int, typer.Option("--n", "-n", min=1, max=MAX_INTEGER, metavar="N", help="The number of recordings.")
+        int, typer.Option("--n", "-n", min=MIN_ANCHORS, max=MAX_ANCHORS, metavar="N", help="The number of recordings.")
     ] = 80,
     scorer: Annotated[
         str | None,
@@ -41,9 +49,10 @@ def freeze(
     dry_run: options.DryRun = False,
     allow_code: options.AllowCode = False,
 ) -> None:
-    """Freeze recordings of a run, and ask the judge about each three times.
+    """Freeze recordings of a run for later checks.
 
-    They are written into a file beside the audit records, with their text, for judgekit anchors check.
+    They are drawn by verdict and confidence, and written with their text into a file beside the audit records. The judge is
+    asked about each three times, without the cache.
     """
     if allow_code:
         registry.allow_code()
@@ -66,9 +75,9 @@ def check(
     dry_run: options.DryRun = False,
     allow_code: options.AllowCode = False,
 ) -> None:
-    """Ask the judges about their anchors again, without the cache.
+    """Ask the judges about their anchors again.
 
-    Exit code 0: no judge has changed; 1: one has, or could not be asked; 2: one cannot be checked. An alarm suspends the
+    The cache is neither read nor filled. Exit code 0: no judge has changed; 1: one has, or could not be asked; 2: one cannot be checked. An alarm suspends the
     audit records of the judge until another audit.
     """
     if allow_code:
@@ -77,7 +86,7 @@ def check(
     for path in anchor_files(scorer or (), store):
         try:
             session = prepare_check(path, is_planned=dry_run)
-        except ConfigError as error:  # the other judges can still be checked
+        except (ConfigError, StoreError) as error:  # the other judges can still be checked
             print_line(str(error), console(stderr=True))
             code = max(code, 2)
             continue

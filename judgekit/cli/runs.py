@@ -101,7 +101,7 @@ def _remove(path: Path, named: list[str], *, with_labels: bool) -> None:
         f"{path}: deleted {'run' if len(numbers) == 1 else 'runs'} {join_limited(map(str, numbers), separator=', ')}"
     )
     with_those = f" with {join_limited(labels)}" if labels else ""
-    anchors = [str(file) for file in sorted(anchors_folder(path).glob("*.jsonl"))]
+    anchors = [str(file) for file in sorted(anchors_folder(path).glob("[!.]*.jsonl"))]
     frozen = f"; recordings that were frozen are in {join_limited(anchors)}" if anchors else ""
     print_line(
         f"{deleted}{with_those}; the judges' replies are also in their cache: see judgekit cache prune{frozen}",

@@ -32,6 +32,7 @@ from judgekit.runs.anchors import (
     anchor_sample,
     anchors_folder,
     anchors_path,
+    anchors_status,
     date_text,
     read_anchors,
     write_anchors,
@@ -46,8 +47,8 @@ from judgekit.score import bypass_cache
 from judgekit.scoring import Scorer, check_scorers, run_sync
 from judgekit.traces.sample import Sample
 
-MIN_ANCHORS = 20
-"""The number of anchors below which hardly any change would show."""
+MIN_ANCHORS, MAX_ANCHORS = 20, 1_000
+"""The number of anchors below which hardly any change would show, and that above which the test would take minutes."""
 _DIFFERENCES_SHOWN = 5
 
 
@@ -159,6 +160,8 @@ def prepare_freeze(
     is_planned: bool = False,
 ) -> AnchorSession:
     """Return the questions of the baseline; see `freeze_anchors`. Unless it ``is_planned``, the anchors are written."""
+    if not MIN_ANCHORS <= n <= MAX_ANCHORS:
+        raise ConfigError(f"expected {MIN_ANCHORS} to {MAX_ANCHORS:,} anchors, found {n:,}")
     judged = [record.name for record in run.scorers if record.judged]
     if scorer is None and len(judged) != 1:
         names = join_limited(judged, separator=", ")
@@ -178,6 +181,7 @@ def prepare_freeze(
             f"{path}: anchors were frozen on {date_text(before.head.frozen_at)}; --replace makes new ones"
         )
     if before is None:
+        status = anchors_status(name, record.signature, path.parent)
         head = AnchorsHead(
             scorer=name,
             fingerprint=record.signature or "",
@@ -185,18 +189,12 @@ def prepare_freeze(
             options=options.model_dump(mode="json", by_alias=True),
             run=run.number,
             frozen_at=now(),
-            alarmed_at=_alarm(path, record.signature),
+            alarmed_at=None if status is None else status.alarmed_at,
             version=version("judgekit"),
         )
         anchors = _draw(run, record, n, seed, built)
         before = AnchorSet(path, head, anchors) if is_planned else write_anchors(head, anchors.values(), path)
     return AnchorSession(before, built, BASELINE_ROUNDS)
-
-
-def _alarm(path: Path, fingerprint: str | None) -> datetime | None:
-    """Return when anchors that are to be replaced raised an alarm about the same judge."""
-    before = read_anchors(path) if path.exists() else None
-    return before.alarmed_at if before is not None and before.head.fingerprint == fingerprint else None
 
 
 def _draw(run: Run, record: ScorerRecord, n: int, seed: int, built: BuiltScorers) -> Mapping[str, Anchor]:
@@ -218,8 +216,8 @@ def _draw(run: Run, record: ScorerRecord, n: int, seed: int, built: BuiltScorers
             anchors[key] = Anchor(recording=key, sample=from_json(sample.model_dump_json()), human=people.get(number))
     if len(anchors) < MIN_ANCHORS:
         raise ConfigError(
-            f"run {run.number} has {count_text(len(anchors), 'recording')} that {record.name} scored and can be asked about again, of "
-            f"{n:,}; expected at least {MIN_ANCHORS}, since hardly any change would show on fewer"
+            f"run {run.number} has {count_text(len(anchors), 'recording')} that {record.name} scored and can be asked about again; "
+            f"expected at least {MIN_ANCHORS}, since hardly any change would show on fewer"
         )
     return anchors
 
@@ -266,7 +264,7 @@ def anchor_files(names: Collection[str], store: Path | str) -> Sequence[Path]:
         ConfigError: There are none.
     """
     folder = anchors_folder(store)
-    files = [anchors_path(name, folder) for name in names] or sorted(folder.glob("*.jsonl"))
+    files = [anchors_path(name, folder) for name in names] or sorted(folder.glob("[!.]*.jsonl"))
     if missing := [str(path) for path in files if not path.exists()] or ([] if files else [str(folder)]):
         raise ConfigError(f"{join_limited(missing)}: there are no anchors; judgekit anchors freeze RUN makes some")
     return files
@@ -288,7 +286,7 @@ def freeze_anchors(
 
     Args:
         run: A run in a file, with its recordings.
-        n: The number of anchors, at least 20. With fewer, small changes show later or never.
+        n: The number of anchors, from 20 to 1,000. With fewer, small changes show later or never.
         scorer: The scorer; by default, the run's only one that asks a judge.
         seed: The seed of the draw.
         replace: Whether to replace anchors that were frozen before. If they raised an alarm, that stands.

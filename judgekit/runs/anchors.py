@@ -203,6 +203,8 @@ def write_anchors(head: AnchorsHead, anchors: Iterable[Anchor], path: Path) -> A
     """
     new = AnchorSet(path, head, {anchor.recording: anchor for anchor in anchors})
     written = b"".join(line.model_dump_json().encode() + b"\n" for line in (head, *new.anchors.values()))
+    if len(written) > _MOST_BYTES // 2:  # verdicts will be added
+        raise StoreError(f"{path}: the anchors take {len(written):,} bytes: freeze fewer than {len(new.anchors):,}")
     try:
         create_parent_folder(path.parent)
         path.parent.mkdir(exist_ok=True)

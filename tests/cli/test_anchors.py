@@ -172,7 +172,7 @@ def test_a_judge_with_other_settings_is_refused(cli, judging, scored):
             12,
             "",
             SCORER,
-            "has 12 recordings that agent_goal_accuracy_without_reference scored and can be asked about again, of 80",
+            "has 12 recordings that agent_goal_accuracy_without_reference scored and can be asked about again; expected",
         ),
         (30, "store_text = false\n", SCORER, "run 1 keeps no recordings"),
         (30, "", "tool_call_f1", "tool_call_f1 asks no judge"),
@@ -187,6 +187,21 @@ def test_what_cannot_be_frozen_is_refused(cli, judging, conversations, number, c
     assert refused.code == 2
     assert why in refused.err
     assert not ANCHORS.exists()
+
+
+def test_a_judge_that_cannot_be_checked_does_not_keep_others_from_it(cli, judging, conversations):
+    cli("run", conversations(30), "--scorer", SCORER, "--scorer", f"{SCORER}:as=second")
+    assert "expected one scorer that asks a judge, found " in cli("anchors", "freeze", "last").err
+    for name in (SCORER, "second"):
+        assert cli("anchors", "freeze", "last", "--scorer", name, "-n", "20").code == 0
+    Path(".judgekit/anchors/.part-0123abcd-x.jsonl").write_text("left by a process that was killed")
+    ANCHORS.write_bytes(b"broken\n" + ANCHORS.read_bytes())
+    checked = cli("anchors", "check")
+    assert checked.code == 2
+    assert f"{ANCHORS}: line 1: " in checked.err
+    assert checked.out.startswith("second: judge unchanged on 20 anchors")
+    removed = cli("runs", "--remove", "last")
+    assert f"recordings that were frozen are in {ANCHORS}; .judgekit/anchors/second.jsonl" in removed.out
 
 
 def test_without_anchors_there_is_nothing_to_check(cli):

@@ -205,3 +205,9 @@ def test_an_audit_after_an_alarm_counts_even_with_fewer_labels(client, tone, sco
     assert status.record is not None
     assert (status.record.run, status.record.sample_count) == (2, 30)
     assert frozen.path.name == "tone.jsonl"
+
+
+@pytest.mark.parametrize("n", [0, 19, 1_001])
+def test_too_few_or_too_many_anchors_are_refused(tone, scored, n):
+    with pytest.raises(ConfigError, match=f"expected 20 to 1,000 anchors, found {n:,}"):
+        freeze_anchors(scored, n, scorers=[tone])

@@ -150,6 +150,14 @@ def test_a_file_that_is_not_one_of_anchors_is_refused(anchors, path):
     assert anchors_status("other", "f" * 16, path.parent) is None
 
 
+def test_more_than_can_be_read_is_not_written(anchors, path, monkeypatch):
+    before = path.read_bytes()
+    monkeypatch.setattr("judgekit.runs.anchors._MOST_BYTES", 2 * anchors.size - 2)
+    with pytest.raises(StoreError, match=r"the anchors take [0-9,]+ bytes: freeze fewer than 2"):
+        write_anchors(anchors.head, anchors.anchors.values(), path)
+    assert path.read_bytes() == before
+
+
 def test_an_edited_recording_is_not_asked_about(anchors, path):
     path.write_bytes(path.read_bytes().replace(b"Answer 1", b"Answer 2"))
     edited = read_anchors(path)
