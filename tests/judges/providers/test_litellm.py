@@ -560,6 +560,16 @@ def test_a_judge_that_speaks_another_api_answers_all_the_same(server, asked, mon
     assert call.cost_usd == pytest.approx((12 * 2 + 4 * 0.5 + 3 * 8) / 1e6, rel=1e-12)
 
 
+@needs_litellm
+def test_what_anthropic_is_to_cache_can_be_marked(server, complete):
+    server.script = [message([{"type": "text", "text": "{}"}], "end_turn")]
+    marked = {"cache_control_injection_points": [{"location": "message", "role": "user"}]}
+    complete(server.url.removesuffix("/v1"), "anthropic/claude-x", params=marked)
+    [received] = server.requests
+    assert "cache_control_injection_points" not in received.body
+    assert [part.get("cache_control") for part in received.body["messages"][0]["content"]] == [{"type": "ephemeral"}]
+
+
 ANTHROPIC = {
     "max_tokens": (message([{"type": "text", "text": "so f"}], "max_tokens"), "length"),
     "refusal": (message([{"type": "text", "text": "so f"}], "refusal"), "filter"),
