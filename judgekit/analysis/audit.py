@@ -95,7 +95,7 @@ def audit(
     combined, obstacle = _combined(run, list(labels))
     questions = {name: question_names(run, record) for name, record in judged.items()}
     given: dict[str, list[HumanLabel]] = {name: [] for name in judged}
-    unmatched = +Counter({"damaged in the file of runs": combined.damaged})
+    unmatched = Counter(combined.left_out)
     for label in combined.labels:
         judges = [name for name, aliases in questions.items() if label.scorer in aliases]
         if label.is_picked_to_read:

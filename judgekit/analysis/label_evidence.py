@@ -7,6 +7,7 @@ from judgekit.analysis.labels import HumanLabel, label_value
 from judgekit.analysis.matching import MatchedLabels, distance
 from judgekit.analysis.stored_labels import is_judge_name
 from judgekit.errors import count_text, join_limited, short_repr
+from judgekit.runs.anchors import date_text
 from judgekit.runs.audit_records import read_audit_records
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
@@ -55,8 +56,10 @@ def label_changes(
     before: dict[tuple[int | None, str | None], ScaleValue] = {}
     for label in history:
         value = label_value(label, record)
-        if value is not None and label.given_at is not None and label.given_at <= first:
-            before[label.number, label.annotator] = value
+        key = label.number, label.annotator
+        # Whoever changes a label after the first audit may know the verdict.
+        if value is not None and label.given_at is not None and (label.given_at <= first or key not in before):
+            before[key] = value
     towards: list[bool] = []
     for sample in matched.samples:
         for opinion in sample.opinions:
@@ -69,6 +72,6 @@ def label_changes(
     labels = sum(len(sample.opinions) for sample in matched.samples)
     of_them = "all" if all(towards) else f"{sum(towards):,}" if any(towards) else "none"
     return first, (
-        f"{len(towards):,} of {count_text(labels, 'label')} changed since the audit of {first.day} {first:%B %Y}, {of_them} "
-        "towards the judge"
+        f"{len(towards):,} of {count_text(labels, 'label')} changed since the audit of {date_text(first)}, {of_them} towards "
+        "the judge"
     )

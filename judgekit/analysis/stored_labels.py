@@ -12,8 +12,7 @@ from pydantic_core import from_json, to_json
 from judgekit.analysis.labels import RECORDED_LABELS, HumanLabel, label_value
 from judgekit.analysis.matching import match_labels
 from judgekit.analysis.spent_labels import question_names
-from judgekit.errors import ConfigError, StoreError
-from judgekit.formats.label_sources import label_source
+from judgekit.errors import ConfigError, StoreError, TraceError
 from judgekit.runs.model_families import is_model_name
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
@@ -70,7 +69,7 @@ class CombinedLabels:
 
     Attributes:
         history: All stored labels, in the order in which they were given.
-        damaged: The number of stored labels that are damaged.
+        left_out: The number of stored labels that cannot be used, by reason.
         new: The given labels that are to be stored.
         changes: The number of given labels by what they change.
     """
@@ -93,7 +92,8 @@ class CombinedLabels:
         self._by_file: dict[_Key, dict[str | None, HumanLabel]] = {}
         self._unplaced: list[HumanLabel] = []
         self.changes = Counter[str]()
-        self.history, self.damaged = self._read()
+        self.left_out = Counter[str]()
+        self.history = self._read()
         new: dict[_Key, list[HumanLabel]] = {}
         for label in filter(self._is_new, self._placed(given)):
             new.setdefault(self._key(label), []).append(label)
@@ -138,8 +138,8 @@ class CombinedLabels:
     def _key(self, label: HumanLabel) -> _Key:
         return label.number, label.sample, self._questions[label.scorer], label.annotator
 
-    def _read(self) -> tuple[Sequence[HumanLabel], int]:
-        """Return the stored labels, after letting them count, and the number of damaged ones."""
+    def _read(self) -> Sequence[HumanLabel]:
+        """Return the stored labels, after letting them count."""
         rows = [row for number in self._numbers for row in self._store.label_rows(number)]
         intact = [row for row in rows if row is not None and row.scorer in self._scorers]
         ids = {
@@ -157,9 +157,17 @@ class CombinedLabels:
                 "value": None if row.value is None else from_json(row.value),
                 "given_at": datetime.fromtimestamp(row.given_at / 1e9, UTC),
             }
-            history.append(HumanLabel.model_validate(fields))
-            self._take(self._key(history[-1]), history[-1:])
-        return history, rows.count(None)
+            label = HumanLabel.model_validate(fields)
+            try:
+                label_value(label, self._scorers[label.scorer])
+            except TraceError:  # the scorer had another scale in the other run of these recordings
+                self.left_out[f"{label.scorer} does not know these labels of run {row.run}"] += 1
+                continue
+            history.append(label)
+            self._take(self._key(label), [label])
+        if damaged := rows.count(None):
+            self.left_out["damaged in the file of runs"] = damaged
+        return history
 
     def _take(self, key: _Key, labels: Sequence[HumanLabel]) -> None:
         """Let labels of one person replace earlier ones, unless they are blank. A sample that was drawn remains so."""
@@ -208,16 +216,16 @@ class CombinedLabels:
 
 def is_judge_name(annotator: str | None, run: Run, scorer: ScorerRecord) -> bool:
     """Return whether an annotator has the name of a model or a judge, such as one that was asked by this scorer."""
-    if annotator is None or label_source(annotator) == "judge":
-        return annotator is not None
-    models = run.audit_subject(scorer).models if scorer.judged else {}
-    return is_model_name(annotator, [*models, *(model for reported in models.values() for model in reported if model)])
+    judges: list[str] = []
+    for judge, models in run.audit_subject(scorer).models.items() if scorer.judged else ():
+        judges += (judge, *filter(None, models))
+    return annotator is not None and is_model_name(annotator, judges)
 
 
 def _row(label: HumanLabel) -> LabelRow:
-    fields = label.model_dump(include=set(LabelRow._fields))
     value = None if label.value is None else to_json(label.value).decode()
-    return LabelRow(**{**fields, "given_at": time.time_ns(), "sample": label.number, "value": value})
+    fields = {**label.model_dump(), "given_at": time.time_ns(), "sample": label.number, "value": value}
+    return LabelRow._make(fields[name] for name in LabelRow._fields)
 
 
 def _content(label: HumanLabel) -> tuple[object, ...]:

@@ -19,8 +19,12 @@ _FAMILIES: Mapping[str, str] = {
     "Qwen": r"qwen|qwq",
 }
 """The names of models by family, wherever they begin in a name such as ``openrouter/anthropic/claude-sonnet``."""
-_PROVIDERS = r"anthropic|azure|bedrock|cohere|gemini|google|groq|huggingface|litellm|mistral|ollama|openai|openrouter|vertex_ai|vllm|xai"
-_MODEL = re.compile(rf"(?:{_PROVIDERS})/|.*(?<![a-z])(?:chat)?gpt(?![a-z])", re.IGNORECASE)
+_MODEL = re.compile(
+    r"(?:anthropic|azure|bedrock|cohere|google|groq|litellm|mistral|ollama|openai|openrouter|vertex_ai|vllm|xai)/.*"
+    r"|.*(?<![a-z])(?:chatgpt|gpt|llm).*|.*model[ _-]graded.*|ai|judge|model",
+    re.IGNORECASE,
+)
+"""Names of models of any family, and of judges."""
 _PERSON = re.compile(r"[^\W\d_]+(?:[ .'-]+[^\W\d_]+)+\.?")
 _VARIANT = re.compile(
     r"\b(?:chat|code|coder|flash|haiku|instruct|large|medium|mini|nano|opus|pro|small|sonnet|ultra)\b", re.IGNORECASE
@@ -41,7 +45,7 @@ def is_model_name(name: str, judges: Iterable[str] = ()) -> bool:
     Some models share their first name with people: ``Claude`` alone is a model, and with a surname a person.
     """
     names = {form.casefold() for judge in judges for form in (judge, judge.rpartition("/")[2])}
-    if name.strip().casefold() in names or _MODEL.match(name.strip()):
+    if name.strip().casefold() in names or _MODEL.fullmatch(name.strip()):
         return True
     is_family = re.search(rf"(?<![a-z0-9])(?:{'|'.join(_FAMILIES.values())})(?![a-z])", name, re.IGNORECASE) is not None
     return is_family and (not _PERSON.fullmatch(name.strip()) or bool(_VARIANT.search(name)))

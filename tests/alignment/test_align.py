@@ -10,6 +10,7 @@ import pytest
 
 from judgekit import HumanLabel, PromptScorer, Run, Sample, ScriptedJudge, aalign, align, audit, load_prompt, run
 from judgekit.analysis.sampling import draw_samples
+from judgekit.analysis.stored_labels import add_labels
 from judgekit.errors import BudgetError, ConfigError, StoreError
 from judgekit.judges.request import Request
 from judgekit.runs.alignments import assigned_role, read_alignments
@@ -48,6 +49,14 @@ def test_an_improvement_leaves_a_prompt_a_run_and_an_audit_record_of_the_test_la
 def test_the_async_version_finds_the_same(scored: Run) -> None:
     found = asyncio.run(aalign(tone(judge()), scored, labels(recordings()), output="other.md"))
     assert (found.outcome, found.prompt_path) == ("shown", "other.md")
+
+
+def test_stored_labels_count_in_an_alignment(scored: Run) -> None:
+    given = [label.model_copy(update={"file": "sheet.csv"}) for label in labels(recordings())]
+    add_labels(scored, given)
+    found = align(tone(judge()), scored, [])
+    assert found.outcome == "shown"
+    assert record_of(found.audit_record_path).sources == ("sheet.csv",)
 
 
 def test_a_run_in_memory_is_aligned_without_an_audit_record(tmp_path: Path) -> None:

@@ -149,6 +149,14 @@ def test_labels_count_for_each_run_of_the_same_recordings(run, judged, said):
     assert (found.labels, found.selection) == (2, "unknown")
 
 
+def test_labels_that_a_scorer_with_another_scale_does_not_know_are_left_out(run, judged, said):
+    add_labels(read(run), said({0: "fitting", 1: 1}))
+    other = read(judged(VERDICTS, store=run.store.path, scale={"good": 1.0, "bad": 0.0}))
+    found = audit(other)
+    assert found.unmatched == {"tone does not know these labels of run 1": 1}
+    assert found.scorers[0].labels == 1
+
+
 def test_a_run_in_memory_keeps_labels_as_long_as_it_lives_and_its_audit_adds_none(judged, said):
     run = judged(VERDICTS)
     add_labels(run, said({0: 1}))

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shutil
 import signal
 from collections.abc import Callable
@@ -125,6 +126,16 @@ def aligned_run(aligned, cli, judging, once) -> int:
     once(run_aligned)
     judging.asked.clear()
     return Run.stored().number
+
+
+def test_labels_are_stored_by_an_alignment_that_begins_and_count_without_their_file(script, cli):
+    script.rules = [GOOD]
+    cli(*ALIGN, "--dry-run")
+    assert list(Run.stored(1).store.label_rows(1)) == []
+    first = cli(*ALIGN)
+    assert re.search(r"^labels\.csv: \d+ labels: \d+ added$", first.err, re.MULTILINE)
+    again = cli("align", "prompt:tone", "--run", 1)
+    assert (again.code, "alignment of tone: shown" in again.out) == (0, True)
 
 
 def test_a_rule_that_improves_is_shown_and_written_with_an_audit_record_of_the_test_labels(script, cli):

@@ -1,6 +1,7 @@
 """The command ``judgekit audit``."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,26 @@ def test_a_run_is_audited_and_leaves_an_audit_record_beside_it(cli):
     assert f"audit record of tone, from the audit of run 1: {audit_record}" in out.replace("\n", "")
     kept_of_it = json.loads(audit_record.read_text(encoding="utf-8"))
     assert (kept_of_it["sample_count"], kept_of_it["sources"]) == (24, ["labels.csv"])
+
+
+def test_sheets_of_a_run_are_stored_and_count_together_and_without_a_file(cli):
+    kept()
+    verdicts = ["lacking", "fitting", "lacking"] * 8
+    written(verdicts[:12], "first.csv")
+    written(verdicts, "second.csv")
+    cli("audit", 1, "--labels", "first.csv")
+    assert cli("audit", 1, "--labels", "second.csv").err == "second.csv: 24 labels: 12 as before, 12 added\n"
+    for sheet in (("--labels", "first.csv"), ()):
+        code, out, err = cli("audit", 1, *sheet)
+        assert (code, err) == (0, "first.csv: 12 labels: 12 as before\n" if sheet else "")
+        assert "audit of run 1 with second.csv" in out
+        assert "n=24 from 1 person" in out
+    written(["fitting"] * 24, "second.csv")
+    assert cli("audit", 1, "--labels", "second.csv").err == "second.csv: 24 labels: 16 changed, 8 as before\n"
+    said = " ".join(cli("audit", 1).out.split())
+    assert re.search(r"16 of 24 labels changed since the audit of \d+ \w+ \d+, 8 towards the judge", said)
+    cli("runs", 1, "-o", "run.md")
+    assert "audited less than a day ago: kappa" in Path("run.md").read_text(encoding="utf-8")
 
 
 def test_what_was_recorded_cannot_steer_the_terminal(cli):

@@ -3,7 +3,7 @@
 import pytest
 
 from judgekit import AIMessage, Sample, Score, run, scorer
-from judgekit.runs.model_families import model_families
+from judgekit.runs.model_families import is_model_name, model_families
 from judgekit.score import JudgeCall
 
 
@@ -24,6 +24,37 @@ from judgekit.score import JudgeCall
 )
 def test_a_model_is_of_the_family_that_its_name_begins_with(name, family):
     assert model_families([name]) == family
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("gpt-4o", "GPT4", "ChatGPT", "openai/my-tuned", "claude-3-5-sonnet", "claude sonnet", "Claude", "gemini pro"),
+        *(
+            "o3-mini",
+            "meta-llama/Llama-3.3-70B",
+            "LLM",
+            "llm_judge",
+            "model_graded_qa",
+            "judge",
+            "My Judge",
+            "my-judge-7b",
+        ),
+    ],
+)
+def test_an_annotator_may_have_the_name_of_a_model_or_of_the_judge(name):
+    assert is_model_name(name, ["litellm/My Judge", "some/my-judge-7b"])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("Ana", "Claude Dupont", "Jean-Claude D.", "claudette", "Kimiko", "Gemma Ward", "grader 1", "Judge Judy"),
+        *("bot-team@example.org", "annotator_3", "5f2c", "Ai Weiwei", "", "rater/2"),
+    ],
+)
+def test_the_names_of_people_are_not_those_of_models(name):
+    assert not is_model_name(name, ["openai/other"])
 
 
 @pytest.mark.parametrize(
