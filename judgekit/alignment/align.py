@@ -58,14 +58,27 @@ def prepare(
     if every and not given:
         others = join_limited(map(repr, dict.fromkeys(label.scorer for label in every)), separator=", ")
         raise ConfigError(f"expected labels of {name}, found {others}; as=NAME renames the scorer")
-    combined = [label for label in combine_labels(run, given).labels if label.scorer in (name, record.name)]
-    renamed = [label.model_copy(update={"scorer": record.name}) for label in combined]
+    combined = combine_labels(run, given)
+    labeled = [label for label in combined.labels if label.scorer in (name, record.name)]
+    renamed = [label.model_copy(update={"scorer": record.name}) for label in labeled]
     cases, unused = read_cases(run, record, renamed, earlier)
-    origins = list(dict.fromkeys((*sources, *(label.file for label in combined if label.file is not None))))
+    origins = list(dict.fromkeys((*sources, *(label.file for label in labeled if label.file is not None))))
     judge = cast("Judge", scorer.judge)
     writing_judge = judge if writer is None else writer if isinstance(writer, Judge) else Judge(writer)
     folders = _look_folders(run, looks)
-    aligning = Aligning(scorer, run, cases, unused, writing_judge, design, path, origins, earlier, folders, announce)
+    aligning = Aligning(
+        scorer,
+        run,
+        cases,
+        {**unused, **combined.left_out},
+        writing_judge,
+        design,
+        path,
+        origins,
+        earlier,
+        folders,
+        announce,
+    )
     aligning.check_files()
     return aligning
 

@@ -2,6 +2,7 @@
 
 import html
 import io
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,7 @@ from judgekit.analysis.comparability import check_references, comparison_warning
 from judgekit.analysis.corrected_difference import DifferenceCorrection, correct_difference
 from judgekit.analysis.difference import Difference, PairedNumbers, compare_scorer
 from judgekit.analysis.difference_gates import DIFFERENCE_FIELDS, difference_gate_result
+from judgekit.analysis.findings import left_out_lines
 from judgekit.analysis.gates import Gate, GateResults
 from judgekit.analysis.labels import HumanLabel, labels_by_scorer
 from judgekit.analysis.sample_pairs import SamplePairs, UnpairedSamples
@@ -215,7 +217,8 @@ def compare(
     parsed = [Gate.parse(text, names, DIFFERENCE_FIELDS) for text in gates]
     given = list(labels)
     labels_by_scorer(given, a, b, names)  # raises an error if a label is of neither run
-    labeled = labels_by_scorer(_with_stored(given, a, b, names), a, b, names)
+    combined, left_out = _with_stored(given, a, b, names)
+    labeled = labels_by_scorer(combined, a, b, names)
     pairs = SamplePairs.of(a, b, names)
     if not len(pairs):
         left = (*_unpaired("A", pairs.unpaired_a), *_unpaired("B", pairs.unpaired_b))
@@ -248,22 +251,25 @@ def compare(
         PairedNumbers(*pairs.sample_numbers),
         pairs.unpaired_a,
         pairs.unpaired_b,
-        tuple(comparison_warnings(a, b, names, pairs)),
+        (*comparison_warnings(a, b, names, pairs), *left_out_lines(left_out)),
         {name: worse for name, (_, worse, _) in compared.items()},
         {name: better for name, (_, _, better) in compared.items()},
     )
 
 
-def _with_stored(given: Sequence[HumanLabel], a: Run, b: Run, scorers: Sequence[str]) -> Sequence[HumanLabel]:
-    """Return labels with those that are stored with two runs, unless these are one run or have one number."""
+def _with_stored(
+    given: Sequence[HumanLabel], a: Run, b: Run, scorers: Sequence[str]
+) -> tuple[Sequence[HumanLabel], Counter[str]]:
+    """Return labels with those stored with two runs, unless these are one or have one number, and the number left out."""
     if a.number == b.number and (a.recordings == b.recordings or None in {a.recordings, b.recordings}):
-        return given
+        return given, Counter()
     is_same = a.recordings is not None and a.recordings == b.recordings
     on_each = {
         run: [label for label in given if is_same or label.run != other.number] for run, other in ((a, b), (b, a))
     }
-    combined = [label for run, labels in on_each.items() for label in combine_labels(run, labels).labels]
-    return [label for label in dict.fromkeys(combined) if label.scorer in scorers]
+    first, second = (combine_labels(run, labels) for run, labels in on_each.items())
+    combined = dict.fromkeys((*first.labels, *second.labels))
+    return [label for label in combined if label.scorer in scorers], first.left_out | second.left_out
 
 
 def _adjusted(

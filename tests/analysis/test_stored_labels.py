@@ -180,13 +180,15 @@ def test_an_audit_whose_labels_cannot_be_stored_leaves_no_audit_record(run, said
     assert run.audited == {"tone": "not audited"}
 
 
-def test_a_stored_label_that_is_damaged_is_left_out_and_comes_back_with_its_file(run, said):
+def test_a_stored_label_that_is_damaged_is_left_out_and_comes_back_with_its_file(run, said, judged):
     labels = said({0: 1, 1: 1}, file="a.csv")
     add_labels(run, labels)
     with closing(sqlite3.connect(run.store.path)) as db, db:
         db.execute("UPDATE labels SET value = '0' WHERE sample = 0")
     found = audit(run)
     assert (found.scorers[0].labels, found.unmatched) == (1, {"damaged in the file of runs": 1})
+    other = read(judged(VERDICTS, store=run.store.path), "cd")
+    assert "1 label left out: damaged in the file of runs" in compare(run, other).warnings
     assert add_labels(run, labels) == {"added": 1, "as before": 1}
     assert values(stored_labels(run)) == {0: 1, 1: 1}
 
