@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -35,7 +36,10 @@ def prepare(
     announce: Callable[[str], object] = lambda _: None,
 ) -> Aligning:
     """Return an alignment that is ready to begin; see `aalign`."""
-    base = cast("Prompt", scorer.prompt)
+    base, judge = cast("Prompt", scorer.prompt), cast("Judge", scorer.judge)
+    if judge.together:  # candidates are asked one by one, and so is the scorer that gets the audit record
+        judge = judge.model_copy(update={"together": False})
+        scorer = replace(scorer, judge=judge)
     path = Path(output or f"{scorer.name}_aligned.md")
     if path.suffix != ".md":
         raise ConfigError(f"{path}: expected the name of a prompt file, which ends in .md")
@@ -63,7 +67,6 @@ def prepare(
     renamed = [label.model_copy(update={"scorer": record.name}) for label in labeled]
     cases, unused = read_cases(run, record, renamed, earlier)
     origins = list(dict.fromkeys((*sources, *(label.file for label in labeled if label.file is not None))))
-    judge = cast("Judge", scorer.judge)
     writing_judge = judge if writer is None else writer if isinstance(writer, Judge) else Judge(writer)
     folders = _look_folders(run, looks)
     aligning = Aligning(

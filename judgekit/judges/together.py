@@ -260,7 +260,7 @@ def join_questions(questions: Sequence[Question]) -> Request:
     schema = strict_schema(
         _joint_model(tuple(question.answer for question in questions)), has_sub_agents=first.filled.has_sub_agents
     )
-    prompts = "\n".join(question.request.prompt for question in questions)
+    digest = hashlib.sha256("\n".join(question.request.prompt for question in questions).encode()).hexdigest()
 
     def accept(reply: str) -> Mapping[str, str]:
         """Return the parts of a reply that answer their questions, as JSON."""
@@ -285,7 +285,7 @@ def join_questions(questions: Sequence[Question]) -> Request:
         images=tuple({image[0]: image for question in questions for image in question.request.images}.values()),
         schema_name="together",
         schema=schema,
-        prompt=f"together@{hashlib.sha256(prompts.encode()).hexdigest()[:8]}",
+        prompt=f"{'+'.join(question.prompt.name for question in questions)}@{digest[:8]}",
         accept=accept,
         questions=len(questions),
     )

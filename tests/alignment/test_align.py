@@ -15,6 +15,7 @@ from judgekit.errors import BudgetError, ConfigError, StoreError
 from judgekit.judges.request import Request
 from judgekit.runs.alignments import assigned_role, read_alignments
 from judgekit.runs.audit_records import AuditRecord, read_audit_record
+from judgekit.scoring import signature
 from judgekit.traces.message import AIMessage, HumanMessage
 from tests.alignment.conftest import GOOD_RULE, WRITTEN, judge, labels, recordings, shouts, tone
 
@@ -44,6 +45,14 @@ def test_an_improvement_leaves_a_prompt_a_run_and_an_audit_record_of_the_test_la
     assert [one.name for one in kept.scorers] == ["tone", "tone_aligned"]
     assert [sample.id for _, sample in kept.conversations()] == [one.id for one in tested]
     assert audit_record.fingerprint == kept.scorers[1].signature
+
+
+def test_a_judge_that_is_asked_together_is_aligned_and_audited_as_one_that_is_asked_alone(scored: Run) -> None:
+    asked = judge(together=True)
+    found = align(tone(asked), scored, labels(recordings()))
+    audited = replace(tone(judge()), prompt=load_prompt("tone_aligned.md"), name="tone_aligned")
+    assert record_of(found.audit_record_path).fingerprint == signature(audited)
+    assert {request.questions for request in asked.requests} == {1}
 
 
 def test_the_async_version_finds_the_same(scored: Run) -> None:
