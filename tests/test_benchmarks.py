@@ -122,3 +122,15 @@ def test_the_plot_is_valid_and_its_bars_are_on_a_logarithmic_scale(peers):
     shown = [text.text for text in tree.findall("text", space)]
     assert HOSTILE in shown
     assert not {"judgekit", "failed", "none"} & {*shown}
+
+
+@pytest.mark.processes
+def test_the_costs_of_both_ways_to_ask_are_measured(monkeypatch, tmp_path, capsys):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["cost.py", str(ROOT / "examples" / "conversations.jsonl")])
+    importlib.import_module("cost").main()
+    lines = capsys.readouterr().out.splitlines()
+    alone, together = (line.split(" | ") for line in lines if line.startswith(("| each", "| together")))
+    assert (int(alone[1]), int(together[1])) == (70, 14)
+    assert int(together[2].replace(",", "")) < int(alone[2].replace(",", "")) / 2
