@@ -24,7 +24,7 @@ def create_parent_folder(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)  # another process may be creating it
     ignored = path.parent / ".gitignore"  # it admits itself, so that a clone with audit records has it
     if path.parent.name == ".judgekit" and not ignored.exists():  # the user decides on their own folders
-        ignored.write_text("*\n!/.gitignore\n!/audits/\n!/audits/*.json\n")
+        ignored.write_text("*\n!/.gitignore\n!/audits/\n!/audits/*.json*\n")
 
 
 def connect(path: Path | None, *, read_only: bool = False) -> sqlite3.Connection:

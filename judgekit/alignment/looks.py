@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from errno import ENOSPC
 from pathlib import Path
 from typing import Annotated
 
@@ -91,7 +92,8 @@ def read_looks(folder: Path) -> Sequence[Look]:
         if not path.exists():
             return []
         if not path.is_file() or path.stat().st_size > _MAX_BYTES:
-            raise StoreError(f"{path}: expected a file of at most {_MAX_BYTES:,} bytes; {_ADVICE}")
+            advice = "delete lines of recordings that are no longer used"
+            raise StoreError(f"{path}: expected a file of at most {_MAX_BYTES:,} bytes: {advice}")
         lines = path.read_bytes().splitlines()
     except OSError as error:
         raise StoreError(f"{path}: looks at test labels cannot be counted: {error}; {_ADVICE}") from error
@@ -112,7 +114,9 @@ def _append(look: Look, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
         try:
-            os.write(descriptor, f"{look.model_dump_json()}\n".encode())
+            line = f"{look.model_dump_json()}\n".encode()
+            if os.write(descriptor, line) < len(line):
+                raise OSError(ENOSPC, "the disk is full")
         finally:
             os.close(descriptor)
     except OSError as error:

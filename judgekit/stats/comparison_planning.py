@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from judgekit.stats.comparison import mcnemar, paired_interval
 from judgekit.stats.components import variance_components
-from judgekit.stats.planning import smallest_enough
+from judgekit.stats.label_planning import smallest_enough
 from judgekit.stats.quantiles import normal_quantile
 
 _ALPHA = 0.05
@@ -97,15 +97,8 @@ def tasks_needed(
 
     It is shown if `judgekit.stats.comparison.paired_interval` of the tasks' differences is beyond 0, and, for one trial of 0s
     and 1s, `judgekit.stats.comparison.mcnemar` agrees. Up to 2,000 tasks are simulated, since the interval is wider than a
-    normal one if few tasks differ.
-
-    Args:
-        spread: How scores differ between tasks and trials.
-        difference: The mean of B minus that of A.
-        trials: The number of trials of each task in each run; their variance must be known for more than one.
-        correlation: The correlation of the tasks' true means in A and B, in [0, 1].
-        power: The probability, between 0 and 1.
-        seed: The seed of the simulation.
+    normal one if few tasks differ. More than one trial needs a spread between trials; ``correlation`` is that of the tasks' true
+    means in both runs.
 
     Raises:
         ValueError: The mean cannot change by this difference, or it is below 0.0001.

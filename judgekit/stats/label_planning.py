@@ -5,10 +5,17 @@ from math import ceil, sqrt
 
 import numpy as np
 
-from judgekit.stats.planning import smallest_enough
 from judgekit.stats.prediction_powered import MIN_LABELS, PPIMean, ppi_mean
 
 _MOST = 10**9
+_DRAWS = 800
+"""The most simulations of a number."""
+_BATCH = 100
+_SURE = 4.0
+"""The distance from the wanted share of successes, in standard errors, at which the simulation stops early."""
+_PRECISION = 0.02
+"""The share of a number to which it is searched."""
+
 _SIMULATED = 1_000
 _TIMES_LABELS = 10
 """At most this many samples, or this many times the labels, are simulated: further ones hardly narrow the interval."""
@@ -81,3 +88,32 @@ def labels_to_meet(
         return mean is not None and goal(mean)
 
     return smallest_enough(meets, MIN_LABELS, samples, power=power, seed=seed)
+
+
+def smallest_enough(
+    succeeds: Callable[[np.random.Generator, int], bool], least: int, most: int, *, power: float = 0.8, seed: int = 0
+) -> int | None:
+    """Return the smallest number with which a simulated study succeeds with a probability of ``power``, to within 2 %.
+
+    ``succeeds`` draws a study of a size. The result is ``None`` if even ``most`` is not enough.
+    """
+
+    def is_enough(number: int) -> bool:
+        random, successes = np.random.default_rng(seed), 0
+        for drawn in range(1, _DRAWS + 1):
+            successes += succeeds(random, number)
+            if not drawn % _BATCH and abs(successes / drawn - power) > _SURE * sqrt(power * (1 - power) / drawn):
+                return successes > power * drawn
+        return successes >= power * _DRAWS
+
+    low, high = least - 1, least
+    while high < most and not is_enough(high):
+        low, high = high, 2 * high
+    if high >= most:
+        if most < least or not is_enough(most):
+            return None
+        high = most
+    while high - low > max(1, _PRECISION * high):
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high
