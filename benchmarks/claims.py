@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 from judgekit import HumanMessage, Sample
 from judgekit.alignment.looks import Look, count_look, sketch
 from judgekit.alignment.verdict import JudgedSamples, choose, holdout_verdict, max_t_verdict
-from judgekit.runs.store import now
 from judgekit.runs.units import CopiedRecording, RunUnits
 from judgekit.stats.agreement import AgreementTables, table_ac1, table_kappa
 from judgekit.stats.comparison import paired_interval
@@ -181,7 +180,6 @@ def counted(texts: Iterable[list[str]]) -> list[int]:
         looks = [
             Look(
                 alignment=f"{number:012x}",
-                made_at=now(),
                 tested=tuple(sketch(Sample.of([HumanMessage(text)], id="it")) for text in every),
             )
             for number, every in enumerate(texts)

@@ -309,10 +309,9 @@ class Aligning:
     def _look(self, alignment: str) -> int | None:
         """Return the number of looks at the test labels, this one included; ``None`` if nothing counts them."""
         roles: Sequence[LabelRole] = ("test",) if self.design == "holdout" else ("validation", "test")
-        sides: tuple[list[str], list[str]] = [], []
-        for case in self.cases:
-            sides[case.role in roles].append(sketch(case.sample))
-        look = Look(alignment=alignment, made_at=now(), tested=tuple(sides[True]), others=tuple(sides[False]))
+        tested = [sketch(case.sample) for case in self.cases if case.role in roles]
+        others = [sketch(case.sample) for case in self.cases if case.role not in roles]
+        look = Look(alignment=alignment, tested=tested, others=others)
         return max((count_look(look, folder) for folder in self.looks), default=None)
 
     @property

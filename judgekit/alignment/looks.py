@@ -1,16 +1,13 @@
 """Looks at test labels: how often alignments tested by the same recordings, whatever the scorer, its name, or the store."""
 
 import hashlib
-import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from datetime import datetime
-from errno import ENOSPC
+from collections.abc import Sequence
+from itertools import chain, takewhile
 from pathlib import Path
-from typing import Annotated
 
-from pydantic import StringConstraints, ValidationError
+from pydantic import ValidationError
 
 from judgekit.alignment.refusals import spoken_text, words
 from judgekit.errors import StoreError, validation_message
@@ -20,33 +17,25 @@ from judgekit.traces.sample import Sample
 
 LOOKS_FILE = "looks.jsonl"
 _MAX_BYTES = 16_000_000
-_HASHES, _DIGITS = 32, 8
+_HASHES, _HASH_BYTES = 32, 4
 _SUCCESSIVE = 3
 _IDEOGRAPHS = "\u3040-\u9fff\uac00-\ud7af"
 _PIECE = re.compile(f"[{_IDEOGRAPHS}]|[^{_IDEOGRAPHS}]+")
-_ADVICE = "restore it, for example from version control"
-
-Sketch = Annotated[str, StringConstraints(pattern=rf"^([0-9a-f]{{{_DIGITS}}}){{1,{_HASHES}}}$")]
 
 
 class Look(FrozenModel):
-    """A look at test labels.
+    """A look at test labels by an alignment with this id.
 
-    Attributes:
-        alignment: The id of the alignment.
-        made_at: When it was made.
-        tested: A `sketch` of each recording that was tested by.
-        others: That of each other labeled recording. They count as looked at too, since any change of a recording may give it
-            another role.
+    ``tested`` has a `sketch` of each recording that was tested by, and ``others`` those of the other labeled recordings. They
+    count as looked at too, since any change of a recording may give it another role.
     """
 
-    alignment: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12}$")]
-    made_at: datetime
-    tested: Many[Sketch]
-    others: Many[Sketch] = ()
+    alignment: str
+    tested: Many[Many[int]]
+    others: Many[Many[int]] = ()
 
 
-def sketch(sample: Sample) -> str:
+def sketch(sample: Sample) -> Sequence[int]:
     """Return hashes by which near-copies of a recording are recognized: the 32 smallest of three successive words.
 
     The Jaccard similarity of two of these sets estimates that of all triples of words, and equals it for short recordings.
@@ -54,11 +43,9 @@ def sketch(sample: Sample) -> str:
     """
     pieces = [piece for word in words(spoken_text(sample)) for piece in _PIECE.findall(word)]
     triples = [" ".join(pieces[at : at + _SUCCESSIVE]) for at in range(max(1, len(pieces) - _SUCCESSIVE + 1))]
-    texts = triples if pieces else [recording_key(sample)]
-    hashes = {
-        hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=_DIGITS // 2).hexdigest() for text in texts
-    }
-    return "".join(sorted(hashes)[:_HASHES])
+    texts = (text.encode(errors="surrogatepass") for text in (triples if pieces else [recording_key(sample)]))
+    hashes = {int.from_bytes(hashlib.blake2b(text, digest_size=_HASH_BYTES).digest()) for text in texts}
+    return tuple(sorted(hashes)[:_HASHES])
 
 
 def count_look(look: Look, folder: Path) -> int:
@@ -73,12 +60,8 @@ def count_look(look: Look, folder: Path) -> int:
     if all(earlier.alignment != look.alignment for earlier in read_looks(folder)):
         _append(look, folder / LOOKS_FILE)
     # Processes that look at once read their own line and those before it, so that each has another number.
-    count = 1
-    for earlier in read_looks(folder):
-        if earlier.alignment == look.alignment:
-            break
-        count += _is_same(look.tested, (*earlier.tested, *earlier.others))
-    return count
+    before = takewhile(lambda earlier: earlier.alignment != look.alignment, read_looks(folder))
+    return 1 + sum(_is_same(look, earlier) for earlier in before)
 
 
 def read_looks(folder: Path) -> Sequence[Look]:
@@ -87,59 +70,47 @@ def read_looks(folder: Path) -> Sequence[Look]:
     Raises:
         StoreError: The file cannot be read, is too large, or a line is damaged.
     """
-    path = folder / LOOKS_FILE
+    path, looks = folder / LOOKS_FILE, list[Look]()
     try:
         if not path.exists():
             return []
         if not path.is_file() or path.stat().st_size > _MAX_BYTES:
-            advice = "delete lines of recordings that are no longer used"
-            raise StoreError(f"{path}: expected a file of at most {_MAX_BYTES:,} bytes: {advice}")
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise StoreError(f"{path}: looks at test labels cannot be counted: {error}; {_ADVICE}") from error
-    looks: list[Look] = []
-    for number, line in enumerate(lines, 1):
-        try:
-            looks.append(Look.model_validate_json(line))
-        except ValidationError as error:
             raise StoreError(
-                f"{path}, line {number}: not a valid look: {validation_message(error)}; {_ADVICE}"
-            ) from error
+                f"{path}: expected a file of at most {_MAX_BYTES:,} bytes: delete lines that are no longer used"
+            )
+        for line in path.read_bytes().splitlines():
+            looks.append(Look.model_validate_json(line))
+    except (OSError, ValidationError) as error:
+        why = validation_message(error) if isinstance(error, ValidationError) else error
+        message = f"not a file of looks: {why}; restore it, for example from version control"
+        raise StoreError(f"{path}, after {len(looks)} lines: {message}") from error
     return looks
 
 
 def _append(look: Look, path: Path) -> None:
     """Add a line in one write, between those of other processes."""
+    line = f"{look.model_dump_json()}\n".encode()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
-        try:
-            line = f"{look.model_dump_json()}\n".encode()
-            if os.write(descriptor, line) < len(line):
-                raise OSError(ENOSPC, "the disk is full")
-        finally:
-            os.close(descriptor)
+        with path.open("ab", buffering=0) as file:
+            is_whole = file.write(line) == len(line)
     except OSError as error:
         raise StoreError(f"{path}: the look at test labels cannot be recorded: {error}") from error
+    if not is_whole:
+        raise StoreError(f"{path}: the disk is full; delete the last line")
 
 
-def _is_same(later: Iterable[str], earlier: Iterable[str]) -> bool:
-    """Return whether at least half of the later recordings are among the earlier ones."""
+def _is_same(later: Look, earlier: Look) -> bool:
+    """Return whether at least half of the recordings tested by later were labeled earlier."""
     sizes: list[int] = []
-    having: dict[str, list[int]] = defaultdict(list)
-    for number, text in enumerate(earlier):
-        hashes = _split(text)
+    having: dict[int, list[int]] = defaultdict(list)
+    for number, hashes in enumerate(chain(earlier.tested, earlier.others)):
         sizes.append(len(hashes))
-        for hash_text in hashes:
-            having[hash_text].append(number)
-    same = [_is_copy(_split(text), having, sizes) for text in later]
-    return 2 * sum(same) >= len(same)
+        for hashed in hashes:
+            having[hashed].append(number)
 
+    def is_copy(hashes: Sequence[int]) -> bool:
+        shared = Counter(number for hashed in hashes for number in having.get(hashed, ()))
+        return any(2 * count >= len(hashes) + sizes[number] - count for number, count in shared.items())
 
-def _is_copy(hashes: set[str], having: dict[str, list[int]], sizes: Sequence[int]) -> bool:
-    shared = Counter(number for hash_text in hashes for number in having.get(hash_text, ()))
-    return any(2 * count >= len(hashes) + sizes[number] - count for number, count in shared.items())
-
-
-def _split(text: str) -> set[str]:
-    return {text[at : at + _DIGITS] for at in range(0, len(text), _DIGITS)}
+    return 2 * sum(map(is_copy, later.tested)) >= len(later.tested)

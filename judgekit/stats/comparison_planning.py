@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgekit.stats.comparison import mcnemar, paired_interval
-from judgekit.stats.components import variance_components
 from judgekit.stats.label_planning import smallest_enough
 from judgekit.stats.quantiles import normal_quantile
 
@@ -22,8 +21,7 @@ _LARGE, _SMALL = 20_000, 1e-4
 class TaskSpread:
     """The spread of scores between tasks, and between trials of one task, in an earlier run.
 
-    Variances are estimated without bias for the number of trials: `variance_components`. If a task has several trials, tasks
-    with one are left out.
+    Variances are estimated without bias for the number of trials. If a task has several trials, tasks with one are left out.
 
     Args:
         scores: The scores of the trials of each task, in [0, 1].
@@ -38,50 +36,34 @@ class TaskSpread:
     """
 
     def __init__(self, scores: Sequence[Sequence[float]]) -> None:
-        kept = [trials for trials in scores if len(trials) > 1]
+        kept = [np.array(trials) for trials in scores if len(trials) > 1]
         self.has_trials = len(kept) > 1
-        kept = kept if self.has_trials else [trials[:1] for trials in scores if trials]
+        kept = kept if self.has_trials else [np.array(trials[:1]) for trials in scores if trials]
         if len(kept) < 2:
             raise ValueError(f"expected at least 2 tasks, found {len(kept)}")
-        self._counts = np.array([len(trials) for trials in kept])
-        table = np.full((len(kept), self._counts.max()), np.nan)
-        for task, trials in enumerate(kept):
-            table[task, : len(trials)] = trials
-        means = np.nanmean(table, axis=1)
+        means, counts = np.array([trials.mean() for trials in kept]), np.array([len(trials) for trials in kept])
+        squares = sum(float(np.square(trials - trials.mean()).sum()) for trials in kept)
+        self._within = squares / max(1, int((counts - 1).sum()))
         self.mean, variance = float(means.mean()), float(means.var(ddof=1))
-        components = variance_components(table[:, np.newaxis])
-        self.between = variance if components is None else components.item
-        shrunk = sqrt(self.between / variance) if variance else 0.0
-        self._effects = self.mean + shrunk * (means - self.mean)
-        stretched = np.sqrt(self._counts / np.maximum(1, self._counts - 1))
-        self._passes_or_fails = bool(np.isin(table[~np.isnan(table)], (0, 1)).all())
-        self._noise = np.nan_to_num((table - means[:, np.newaxis]) * stretched[:, np.newaxis])
+        self.between = max(0.0, variance - self._within * float((1 / counts).mean()))
+        self._means = self.mean + (means - self.mean) * sqrt(self.between / variance if variance else 0)
+        self._passes_or_fails = bool(np.isin(np.concatenate(kept), (0, 1)).all())
 
     def draw(
         self, random: np.random.Generator, tasks: int, trials: int, difference: float, correlation: float
     ) -> NDArray[np.float64]:
         """Return the differences of new tasks between two runs, each the mean of ``trials`` trials in either run.
 
-        With a probability of ``correlation``, a task is as hard in B as in A, otherwise as another task. If all scores are 0 or 1,
-        some of B change for the difference; others shift by it.
+        With a probability of ``correlation``, a task is as hard in B as in A, otherwise as another task. Trials of 0 and 1 are
+        drawn as such, and some of B change for the difference; other scores have normal noise, and shift.
         """
-        before = random.integers(len(self._effects), size=tasks)
-        other = random.random(tasks) >= correlation
-        after = np.where(other, random.integers(len(self._effects), size=tasks), before)
-        a, b = (self._trials(random, side, trials) for side in (before, after))
-        best = float(difference > 0)
-        if self._passes_or_fails:
-            b = np.where(random.random(b.shape) < difference / (best - self.mean), best, b)
-        else:
-            b += difference
-        return np.asarray(b.mean(axis=1) - a.mean(axis=1), np.float64)
-
-    def _trials(self, random: np.random.Generator, tasks: NDArray[np.intp], trials: int) -> NDArray[np.float64]:
-        if self._passes_or_fails:
-            passed = random.random((len(tasks), trials)) < self._effects[tasks, np.newaxis]
-            return np.asarray(passed, np.float64)
-        which = (random.random((len(tasks), trials)) * self._counts[tasks, np.newaxis]).astype(np.intp)
-        return np.asarray(self._effects[tasks, np.newaxis] + self._noise[tasks[:, np.newaxis], which], np.float64)
+        before, other = (self._means[random.integers(len(self._means), size=tasks)] for _ in range(2))
+        after = np.where(random.random(tasks) < correlation, before, other)
+        if not self._passes_or_fails:
+            return difference + after - before + random.normal(0, sqrt(2 * self._within / trials), tasks)
+        changed = abs(difference) / ((1 - self.mean) if difference > 0 else self.mean)
+        after = np.clip(after + changed * (float(difference > 0) - after), 0, 1)
+        return (random.binomial(trials, after) - random.binomial(trials, before)) / trials
 
 
 def tasks_needed(
@@ -110,7 +92,7 @@ def tasks_needed(
 
     def is_shown(random: np.random.Generator, tasks: int) -> bool:
         gains = np.sign(difference) * spread.draw(random, tasks, trials, difference, correlation)
-        # Scaled, as noise that is stretched to an unbiased variance may leave the range of scores.
+        # Scaled, as normal noise may leave the range of scores.
         interval, differing = paired_interval(gains / max(1.0, np.abs(gains).max())), gains[gains != 0]
         if interval is None or interval.low <= 0:
             return False

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from judgekit.alignment.looks import LOOKS_FILE, Look, count_look, read_looks, s
 from judgekit.errors import StoreError
 from tests.alignment.conftest import judge, labels, recordings, tone
 
-NOW = datetime(2026, 11, 29, tzinfo=UTC)
 TEXT = "please send the parcel that I ordered last week to the harbor instead of my home"
 
 
@@ -23,7 +21,7 @@ def said(*texts: str) -> Sample:
 
 def look(number: int, tested: Sequence[Sample], others: Sequence[Sample] = ()) -> Look:
     sketches = (tuple(map(sketch, side)) for side in (tested, others))
-    return Look(**dict(zip(("tested", "others"), sketches, strict=True)), alignment=f"{number:012x}", made_at=NOW)
+    return Look(**dict(zip(("tested", "others"), sketches, strict=True)), alignment=f"{number:012x}")
 
 
 def is_same(tmp_path: Path, earlier: Sequence[Sample], later: Sequence[Sample]) -> bool:
@@ -61,7 +59,7 @@ def test_others_are_not(tmp_path: Path, changed: Sample) -> None:
 def test_long_recordings_are_recognized_by_a_few_hashes(tmp_path: Path) -> None:
     words = [f"word{number * number % 997}" for number in range(5_000)]
     edited = [word if number % 40 else "changed" for number, word in enumerate(words)]
-    assert len(sketch(said(" ".join(words)))) == 256
+    assert len(sketch(said(" ".join(words)))) == 32
     assert is_same(tmp_path, [said(" ".join(words))], [said(" ".join(edited))])
 
 
@@ -100,10 +98,11 @@ def test_looks_at_once_have_different_numbers(tmp_path: Path) -> None:
     [
         "no JSON",
         "{}",
-        json.dumps({"alignment": "../../secret", "made_at": "2026-11-29T00:00:00Z", "tested": []}),
-        json.dumps({"alignment": "0" * 12, "made_at": "2026-11-29T00:00:00Z", "tested": ["0" * 264]}),
-        json.dumps({"alignment": "0" * 12, "made_at": "2026-11-29T00:00:00Z", "tested": ["zz"]}),
-        '{"alignment": "000000000001", "made_at": "2026-11-29T00:00:0',
+        json.dumps({"alignment": 1, "tested": []}),
+        json.dumps({"alignment": "0" * 12, "tested": [7]}),
+        json.dumps({"alignment": "0" * 12, "tested": [["zz"]]}),
+        json.dumps({"alignment": "0" * 12, "tested": [], "more": 1}),
+        '{"alignment": "000000000001", "tested": [[1, 2',
     ],
 )
 def test_a_damaged_file_is_an_error_before_anything_is_asked(scored: Run, line: str) -> None:
@@ -111,9 +110,7 @@ def test_a_damaged_file_is_an_error_before_anything_is_asked(scored: Run, line: 
     path.parent.mkdir()
     path.write_text(f"{look(1, recordings()).model_dump_json()}\n{line}\n")
     asked = judge()
-    with pytest.raises(
-        StoreError, match=r"looks\.jsonl, line 2: not a valid look: .*; restore it, for example from version"
-    ):
+    with pytest.raises(StoreError, match=r"looks\.jsonl, after 1 lines: not a file of looks: .*; restore it"):
         align(tone(asked), scored, labels(recordings()))
     assert not asked.requests
 
