@@ -121,7 +121,7 @@ class AnchorSession:
     async def _ask_about(self, samples: Mapping[str, Sample], should_stop: Callable[[], bool]) -> Sequence[str]:
         """Ask about samples, keep the verdicts, and return why others failed."""
         failures: list[str] = []
-        recordings = list(samples)
+        recordings, judges = list(samples), {judge.model for judge in find_judges(self.built.scorers)}
 
         def tasks() -> Iterator[Task]:
             for index, sample in enumerate(samples.values()):
@@ -130,10 +130,13 @@ class AnchorSession:
                 yield Task(index, sample, self.built.scorers)
 
         def keep(row: Row) -> None:
-            if row.score.status == "failed":
-                failures.append(row.score.reason)
-                return
             calls = [call for call in row.score.calls if call.error is None]
+            others = {
+                call.judge for call in calls
+            } - judges  # to which the judge fell back: they are not what is checked
+            if row.score.status == "failed" or others:
+                failures.append(row.score.reason if not others else f"{join_limited(others)} answered in its place")
+                return
             draw = AnchorDraw(
                 round=len(self.anchors.rounds),
                 recording=recordings[row.index],

@@ -9,7 +9,7 @@ from judgekit import AIMessage, Judge, Sample, check_anchors, freeze_anchors, lo
 from judgekit.analysis.audit import audit
 from judgekit.analysis.drift import check_outcome
 from judgekit.analysis.labels import HumanLabel
-from judgekit.errors import ConfigError
+from judgekit.errors import ConfigError, JudgeError, OverloadError
 from judgekit.jobs.anchors import prepare_check, prepare_freeze
 from judgekit.judges.request import Reply
 from judgekit.runs.results import Run
@@ -117,6 +117,34 @@ def test_a_function_that_asks_a_judge_has_anchors(client):
     assert client.asked == 80
     (outcome,) = check_anchors(["asking"], store="runs.sqlite", scorers=[asking])
     assert (outcome.since, outcome.answered, client.asked) == (None, 20, 100)
+
+
+def test_a_verdict_of_the_judge_that_it_falls_back_to_does_not_count(client, monkeypatch):
+    other = Client()
+    other.passes = lambda _: True
+    fallback = Judge("own/other", client=other, cache="cache.sqlite")
+    tone = PromptScorer(
+        "tone.md", Judge("own/model", client=client, cache="cache.sqlite", fallback=(fallback,), attempts=1)
+    )
+    scored = run([*map(sample, range(40))], [tone], store="runs.sqlite")
+    freeze_anchors(scored, 40, scorers=[tone])
+    answered = client.complete
+
+    async def busy(request, /) -> Reply:
+        if int(request.messages[-1].content.partition("Answer ")[2].partition(".")[0]) < 15:
+            raise OverloadError("busy")
+        return await answered(request)
+
+    monkeypatch.setattr(client, "complete", busy)
+    (outcome,) = check_anchors(store="runs.sqlite", scorers=[tone])
+    assert (outcome.since, outcome.answered, other.asked) == (None, 25, 15)
+
+    async def down(_, /) -> Reply:
+        raise OverloadError("busy")
+
+    monkeypatch.setattr(client, "complete", down)
+    with pytest.raises(JudgeError, match="40 of 40 anchors got no verdict: own/other answered in its place"):
+        check_anchors(store="runs.sqlite", scorers=[tone])
 
 
 def test_an_object_must_be_passed_again(tone, scored):
