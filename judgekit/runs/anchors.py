@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
+from os import SEEK_END
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
@@ -140,9 +141,10 @@ class AnchorSet:
         written = line.model_dump_json().encode() + b"\n"
         try:
             with self.path.open("r+b") as file:
+                length = file.seek(0, SEEK_END)
                 file.seek(self.size)
-                if b"\n" in file.read():
-                    raise StoreError(f"{self.path}: another process is asking about these anchors")
+                if length < self.size or b"\n" in file.read():
+                    raise StoreError(f"{self.path}: another process is asking about these anchors, or replaced them")
                 file.truncate(self.size)
                 file.seek(self.size)
                 file.write(written)

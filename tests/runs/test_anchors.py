@@ -105,6 +105,13 @@ def test_two_processes_do_not_overwrite_each_other(anchors, path):
     with pytest.raises(StoreError, match="another process is asking about these anchors"):
         other.add(draw(anchors, 0, 1))
     assert as_json(read_anchors(path)) == as_json(anchors)
+    replaced = write_anchors(anchors.head, [*anchors.anchors.values()][:1], path)
+    with pytest.raises(StoreError, match="or replaced them"):
+        anchors.add(draw(anchors, 0, 1))
+    assert as_json(read_anchors(path)) == as_json(replaced)
+    path.unlink()
+    with pytest.raises(StoreError, match="the verdict cannot be written"):
+        anchors.add(draw(anchors, 0, 1))
 
 
 @pytest.mark.parametrize(
