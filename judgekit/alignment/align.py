@@ -12,6 +12,7 @@ from judgekit.alignment.result import Alignment
 from judgekit.analysis.labels import HumanLabel
 from judgekit.analysis.stored_labels import combine_labels
 from judgekit.errors import ConfigError, join_limited
+from judgekit.judges.decisions import no_text_message
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import load_prompt
@@ -68,6 +69,8 @@ def prepare(
     cases, unused = read_cases(run, record, renamed, earlier)
     origins = list(dict.fromkeys((*sources, *(label.file for label in labeled if label.file is not None))))
     writing_judge = judge if writer is None else writer if isinstance(writer, Judge) else Judge(writer)
+    if writing_judge.decides:
+        raise ConfigError(f"align needs a writer of questions: {no_text_message(writing_judge.model)}")
     folders = _look_folders(run, looks)
     aligning = Aligning(
         scorer,

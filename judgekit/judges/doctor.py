@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from judgekit import errors
 from judgekit.judges.answer import read_answer
 from judgekit.judges.call_recorder import CallRecorder
+from judgekit.judges.decisions import read_decisions
 from judgekit.judges.judge import Judge
 from judgekit.judges.layers import provider_client
 from judgekit.judges.providers.deferred import DeferredClient
@@ -19,11 +20,14 @@ from judgekit.judges.request import ChatMessage, Client, OutputMode, Request
 from judgekit.judges.schema import strict_schema
 from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
 from judgekit.threads import run_in_thread
-from judgekit.traces.message import Usage
+from judgekit.traces.message import JsonObject, Usage
 
 KeyStatus: TypeAlias = Literal["found", "missing", "refused", "none"]
 
 _LOGPROBS = {"logprobs": True, "top_logprobs": 2}
+
+
+_TYPED: list[JsonObject] = [{"type": "predicate", "name": "q1", "instructions": "It is true that 2 + 2 = 4."}]
 
 
 class _Sum(BaseModel):
@@ -82,7 +86,7 @@ async def diagnose(judge: Judge) -> JudgeDiagnosis:
     try:
         started = perf_counter()
         try:
-            reply = await client.complete(_question(judge, asks_logprobs=True))
+            reply = await client.complete(_question(judge, asks_logprobs=not judge.decides))
         except errors.RejectedError:
             started = perf_counter()
             reply = await client.complete(_question(judge, asks_logprobs=False))
@@ -97,10 +101,10 @@ async def diagnose(judge: Judge) -> JudgeDiagnosis:
     finally:
         await provider.aclose()
     return JudgeDiagnosis(
-        "" if _sum(reply.text).verdict == "true" else "the judge says that 2 + 2 is not 4",
+        "" if _is_right(judge, reply.text) else "the judge says that 2 + 2 is not 4",
         key,
         is_reachable=True,
-        output_mode=footing.output_mode,
+        output_mode=None if judge.decides else footing.output_mode,
         logprobs=reply.logprobs is not None,
         model=reply.model,
         system_fingerprint=reply.system_fingerprint,
@@ -133,9 +137,9 @@ def _question(judge: Judge, *, asks_logprobs: bool) -> Request:
             ChatMessage("user", "Is it true that 2 + 2 = 4? A short reason first."),
         ),
         schema_name="sum",
-        schema=strict_schema(_Sum),
+        schema={"questions": [*_TYPED]} if judge.decides else strict_schema(_Sum),
         prompt="doctor",
-        accept=_sum,
+        accept=lambda text: _is_right(judge, text),
         max_output_tokens=judge.own_output_limit,
         key_parts=judge.key_parts,
     )
@@ -145,5 +149,8 @@ def _model(judge: Judge) -> str:
     return judge.model.partition("/")[2]
 
 
-def _sum(text: str) -> _Sum:
-    return read_answer(text, _Sum)
+def _is_right(judge: Judge, text: str) -> bool:
+    if judge.decides:
+        (decided,) = read_decisions(text, _TYPED)
+        return decided is not None and decided.label == "yes"
+    return read_answer(text, _Sum).verdict == "true"

@@ -14,11 +14,13 @@ from pydantic import JsonValue, PrivateAttr
 from judgekit import errors
 from judgekit.errors import count_text
 from judgekit.judges.answer import Answer, read_answer
+from judgekit.judges.decisions import Decisions, decision_request, no_text_message
 from judgekit.judges.inputs import RenderOptions
 from judgekit.judges.layers import build_client, check_replies, provider_client
 from judgekit.judges.limits.rate_limit import Account
 from judgekit.judges.limits.spending import Spending, SQLiteSpending
-from judgekit.judges.prompt import Prompt
+from judgekit.judges.prompt import Prompt, shared_text
+from judgekit.judges.recorded_messages import recorded_messages
 from judgekit.judges.redaction.redact import redact_sample
 from judgekit.judges.redis.address import RedisAddress
 from judgekit.judges.request import Layer, Reply, Request, TokenLogprob
@@ -37,6 +39,7 @@ from judgekit.score import (
     ledger,
 )
 from judgekit.traces.equality import copy_json
+from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
 
 AnswerCheck: TypeAlias = Callable[[Answer, Sample], None]
@@ -225,8 +228,14 @@ class Judge(JudgeSettings):
     def _question(
         self, prompt: Prompt, sample: Sample, answer: type[Answer], check: AnswerCheck[Answer] | None = None
     ) -> Question:
+        is_typed = issubclass(answer, Decisions)
+        if self.decides != is_typed:
+            raise errors.ConfigError(f"{prompt.name}: {no_text_message(self.model)}")
+        if is_typed:
+            system = "system.decisions.md" if self.recording == "text" else "system.decisions_messages.md"
+            prompt = replace(prompt, system=shared_text(system))
         filled = prompt.fill(sample, RenderOptions(self.conversation_tokens, self.images))
-        schema = strict_schema(answer, has_sub_agents=filled.has_sub_agents)
+        schema: JsonObject = {} if is_typed else strict_schema(answer, has_sub_agents=filled.has_sub_agents)
         version = prompt.version(schema, filled.messages[0].content)
         repeat, params = current_repeat.get(), {name: copy_json(param) for name, param in self.params.items()}
         if repeat and isinstance(seed := params.get("seed"), int):  # equal seeds would give equal repeats
@@ -257,13 +266,16 @@ class Judge(JudgeSettings):
             prefix_key=filled.conversation and sha256(filled.conversation.encode(errors="replace")).hexdigest()[:32],
             key_parts=self.key_parts,
         )
+        if is_typed:
+            recorded = None if self.recording == "text" else recorded_messages(sample.trace)
+            request = decision_request(request, cast("type[Decisions]", answer), prompt, filled, recorded)
         return Question(self, self._complete, prompt, sample, answer, filled, request)
 
     async def _reply(self, request: Request) -> Reply:
         try:
             return await self._complete(request)
         except errors.ReplyError as error:
-            if self.cache_mode == "replay":
+            if self.cache_mode == "replay" or self.decides:
                 raise
             return await self._complete(request.correction_request(error.text, str(error)))
 

@@ -2,10 +2,10 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Annotated, Literal, NamedTuple, Protocol, TypeAlias, cast, runtime_checkable
 
 from pydantic import AfterValidator, Field, JsonValue
 
@@ -46,7 +46,7 @@ class Request:
         messages: The conversation with the judge, as text.
         images: The images in it, each with the line of the messages of the user that it stands behind.
         schema_name: The name of the schema that is sent to the provider.
-        schema: The JSON Schema of the reply.
+        schema: The JSON Schema of the reply; of a decision model, instead its ``questions``.
         repeat: Distinguishes equal questions that are to be answered independently.
         output_mode: The constraint on the form of the reply. Not part of the key, since the question stays the same.
         prompt: The prompt with its version. Not part of the key, which covers the full text.
@@ -93,6 +93,11 @@ class Request:
     def judge(self) -> str:
         """The name of the judge: its provider and model."""
         return f"{self.provider}/{self.model}"
+
+    @property
+    def typed_questions(self) -> Sequence[JsonObject]:
+        """The questions to a decision model, as its API takes them; none for other models."""
+        return cast("Sequence[JsonObject]", self.schema.get("questions", ()))
 
     @cached_property
     def _settings(self) -> Mapping[str, bytes]:
@@ -185,6 +190,8 @@ class Request:
     def exchange(self, reply: "str | None") -> JudgeExchange:
         """Return the messages of the request, with the hashes of images in their places, and the reply."""
         messages = self.messages
+        if self.typed_questions:
+            messages = (*messages, ChatMessage("user", json.dumps(self.typed_questions, indent=1, ensure_ascii=False)))
         if self.images:
             messages = tuple(
                 ChatMessage(message.role, "".join(map(_as_text, self.content(message)))) for message in messages

@@ -17,7 +17,14 @@ from judgekit.judges.limits.budget import Budget
 from judgekit.judges.providers.bodies import MAX_REPLY_BYTES
 from judgekit.judges.providers.price import Price
 from judgekit.judges.providers.price_list import find_list_price
-from judgekit.judges.providers.provider import PROVIDERS, Provider, find_provider, get_provider, suggest_model
+from judgekit.judges.providers.provider import (
+    DECISIONS,
+    PROVIDERS,
+    Provider,
+    find_provider,
+    get_provider,
+    suggest_model,
+)
 from judgekit.judges.providers.secrets import FromEnvironment, is_secret_name
 from judgekit.judges.redaction.patterns import REDACTABLE
 from judgekit.judges.redis.address import RedisAddress, cache_place
@@ -97,7 +104,9 @@ class JudgeSettings(FrozenModel):
             If not, it stores only verdicts, and asks questions again whose answers need text.
         offline: Whether to send no request out of this machine; by default, requests are sent.
         together: Whether the scorers of a run ask all questions about a sample in one request, with the recording once; by
-            default, each question is sent by itself.
+            default, each question is sent by itself. Decision models are always asked so.
+        recording: How a decision model is shown a recording: as fenced ``text``, the default, or as ``messages`` and calls,
+            whose texts may pass for instructions.
         client: A client that replaces the provider. Its replies are cached only if it has an identity; see `Client`.
 
     Raises:
@@ -132,6 +141,7 @@ class JudgeSettings(FrozenModel):
     store_text: bool = Field(default=True, exclude=True)
     offline: bool = Field(default=False, exclude=True)
     together: bool = Field(default=False, exclude=True)
+    recording: Literal["text", "messages"] = Field(default="text", exclude=True)
     client: Client | None = Field(default=None, exclude=True, repr=False)
     if not TYPE_CHECKING:
 
@@ -221,6 +231,13 @@ class JudgeSettings(FrozenModel):
                 raise ConfigError("params.service_tier and tier='flex' contradict each other: leave one out")
             if self.price is not None and self.price.flex is None:
                 raise ConfigError("tier='flex' has a price of its own: price = {..., flex = {input=..., output=...}}")
+        if self.decides:
+            self.__dict__["together"] = True  # it is frozen for others
+            self._check_decisions()
+        elif self.recording == "messages":
+            raise ConfigError(f"recording = 'messages' is for decision models, such as {DECISIONS}/gpt-6-luna")
+        if any(other.decides != self.decides for other in self.fallback):
+            raise ConfigError("fallback: decision models and judges that write cannot stand in for each other")
         if self.images is not None and self.images.addresses and self.provider == "litellm":
             raise ConfigError("images.addresses: litellm would fetch the addresses in this process; leave it out")
         if self.uses_provider:
@@ -228,6 +245,17 @@ class JudgeSettings(FrozenModel):
                 get_provider(self.provider)
             if self.base_url is not None:
                 _must_be_an_address(self.base_url)
+
+    def _check_decisions(self) -> None:
+        if self.tier == "flex":
+            raise ConfigError("tier='flex': decision models have no such tier; leave it out")
+        if self.recording == "messages" and (self.images is not None or self.conversation_tokens is not None):
+            raise ConfigError("recording = 'messages' has no images and no conversation_tokens: use recording = 'text'")
+
+    @property
+    def decides(self) -> bool:
+        """Whether it is a decision model, which answers with labels and gives no text."""
+        return self.provider == DECISIONS
 
     @property
     def provider(self) -> str:
@@ -311,6 +339,7 @@ class JudgeSettings(FrozenModel):
         identity: str | None = getattr(self.client, "identity", None)
         parts["client"] = identity and str(identity)  # a member of an enumeration is a text of another kind
         parts["together"] = self.together
+        parts["recording"] = None if self.recording == "text" else self.recording
         return {name: part for name, part in parts.items() if part}
 
     @property

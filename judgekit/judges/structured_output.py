@@ -105,7 +105,7 @@ class StructuredOutput:
                 sent = request if limit_name is None else replace(request, output_limit_name=limit_name)
                 reply = await self.inner.complete(sent if step == "json_schema" else _with_output_mode(sent, step))
             except FormatError as error:
-                if step not in _NEXT_MODE:
+                if step not in _NEXT_MODE or request.typed_questions:
                     self._count_rejection(request, error)
                     raise
                 if support.output_mode == step:  # no other request has stepped down meanwhile

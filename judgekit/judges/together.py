@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field, replace
@@ -26,6 +26,7 @@ from judgekit.errors import (
 )
 from judgekit.gathering import current_participant
 from judgekit.judges.answer import read_answer
+from judgekit.judges.decisions import MOST_TYPED_QUESTIONS, join_decisions
 from judgekit.judges.prompt import FilledPrompt, Prompt, ask_about, shared_text
 from judgekit.judges.request import ChatMessage, Reply, Request, TokenLogprob
 from judgekit.judges.schema import strict_schema
@@ -36,8 +37,8 @@ from judgekit.traces.message import JsonObject, Usage
 from judgekit.traces.sample import Sample
 
 MOST_QUESTIONS = 12
-"""The maximum number of questions in a request."""
-_NAMES = tuple(f"q{number}" for number in range(1, MOST_QUESTIONS + 1))
+"""The maximum number of questions in a request, but for those to a decision model."""
+_NAMES = tuple(f"q{number}" for number in range(1, MOST_TYPED_QUESTIONS + 1))
 _ASKED_ALONE = (ContextError, FilterError, RefusalError, ReplayError, ReplyError, TruncatedError)
 """Errors of a request with several questions after which each is asked by itself."""
 _FENCE = " begins]"
@@ -122,12 +123,25 @@ def _send(questions: Sequence[Question]) -> None:
         else:
             group.append(question)
     for group in groups:
-        for first in range(0, len(group), MOST_QUESTIONS):
-            some = group[first : first + MOST_QUESTIONS]
+        for some in _batches(group):
             is_joint = len(some) > 1 and any(question.is_needed for question in some)
             joint = JointRequest(some) if is_joint else None
             for question in some:
                 question.joint.set_result(joint)
+
+
+def _batches(group: Sequence[Question]) -> Iterator[Sequence[Question]]:
+    """Yield questions in groups that fit into a request."""
+    batch: list[Question] = []
+    size = 0
+    for question in group:
+        typed = len(question.request.typed_questions)
+        if size + (typed or 1) > (MOST_TYPED_QUESTIONS if typed else MOST_QUESTIONS):
+            yield batch
+            batch, size = [], 0
+        batch.append(question)
+        size += typed or 1
+    yield batch
 
 
 class JointRequest:
@@ -185,7 +199,8 @@ class JointRequest:
     async def _replies(self) -> Mapping[Question, Reply]:
         """Return the parts of the reply that are answers, by their questions."""
         ask, request = self._questions[0].complete, join_questions(self._questions)
-        if (other_way := OtherWay.of_plan()) is not None:
+        other_way = None if request.typed_questions else OtherWay.of_plan()
+        if other_way is not None:
             is_together = self._questions[0].judge.together
             others = [question.request for question in self._questions] if is_together else [request]
             key_parts = self._questions[0].judge.model_copy(update={"together": not is_together}).key_parts
@@ -201,6 +216,8 @@ class JointRequest:
                 reply = await ask(request)
                 texts = cast("Mapping[str, str]", request.answer(reply))
             except _ASKED_ALONE:
+                if request.typed_questions:
+                    raise
                 return {}
             finally:
                 if other_way is not None:
@@ -245,6 +262,8 @@ class OtherWay:
 def join_questions(questions: Sequence[Question]) -> Request:
     """Return the request that asks several questions about a sample, each in its own words, with equal inputs once."""
     first, named = questions[0], dict(zip(_NAMES, questions, strict=False))
+    if first.request.typed_questions:
+        return join_decisions([question.request for question in questions], [*named])
     shown, repeated = set[str](), set[str]()
     worded: list[str] = []
     for name, question in named.items():

@@ -12,12 +12,13 @@ from pydantic import BaseModel, Field, JsonValue, RootModel, create_model
 
 from judgekit.errors import STOPS, ConfigError, check_choice, join_limited, short_repr
 from judgekit.gathering import ask_apart
+from judgekit.judges.decisions import MOST_TYPED_QUESTIONS, Decisions, TypedQuestion, decisions_model
 from judgekit.judges.judge import Judge, Judgment
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import load_prompt
 from judgekit.score import Score, python_scalar
 from judgekit.scorers.evidence import CitedMessage, check_message_numbers
-from judgekit.scorers.judged import ScopedJudgedScorer, convert_judge
+from judgekit.scorers.judged import ScopedJudgedScorer, convert_judge, no_reason
 from judgekit.scorers.scope import ScopedScorer
 from judgekit.scoring import gather_all, source_version
 from judgekit.traces.equality import is_number
@@ -30,6 +31,11 @@ NotApplicable: TypeAlias = Literal["share", "pass"]
 
 OUTCOMES = {"successful_completion": 0.75, "graceful_failure": 0.5, "partial_failure": 0.0, "hard_failure": 0.0}
 """The outcome classes, best first, each with the lowest value that reaches it."""
+_KNOWN = "{% if fields %}What is known of the task, as JSON:\n\n{{ fields }}\n\n{% endif %}"
+_STATEMENT = (
+    "The answer to this question is yes, plainly and not only in part: {question}\n\nWhat the agent only announced, "
+    "promised or claimed does not count where a tool result should show it and none does."
+)
 _HOLDS = {"yes": True, "no": False, "not_applicable": None}
 
 
@@ -107,7 +113,8 @@ class WeightedCriteria(ScopedJudgedScorer):
     for all criteria that the judge decides (with ``separate_requests``, one for each of them, concurrently), and none if there are
     no such criteria. The judge sees the conversation and ``sample.fields``. Details: ``outcome``, ``required_missed``,
     and the ``criteria``, each with its ``weight``, whether it ``holds`` (``null``: does not apply), the judge's
-    ``reason`` and ``evidence``, and its ``cost``, by which it lowers the value. Source: "Binary weighted evaluations"
+    ``reason`` and ``evidence``, and its ``cost``, by which it lowers the value. A decision model gives the probability of
+    each, and cannot say that one does not apply. Source: "Binary weighted evaluations"
     (dev.to, December 2025).
 
     Args:
@@ -193,6 +200,11 @@ class WeightedCriteria(ScopedJudgedScorer):
         return f"{criterion}: {' '.join(cast('str', question).split())}"
 
     @property
+    def can_decide(self) -> bool:
+        """Whether a decision model can be asked, since no text is needed, nor more than one request."""
+        return not self.separate_requests and len(self._judged_names) <= MOST_TYPED_QUESTIONS
+
+    @property
     def prompts(self) -> tuple[Prompt, ...]:
         """The prompts for the judge; none if functions decide all criteria."""
         return tuple(self._questions.values())
@@ -222,6 +234,8 @@ class WeightedCriteria(ScopedJudgedScorer):
 
     async def _ask(self, sample: Sample) -> Judgment[CriteriaAnswer]:
         """Return the judge's answers merged into one."""
+        if self._judged_names and self._judge.decides:
+            return await self._decide(sample)
         if self.separate_requests:
             ask_apart()
         judgment = Judgment(CriteriaAnswer({}), (), sample)
@@ -236,6 +250,20 @@ class WeightedCriteria(ScopedJudgedScorer):
                 omitted=max(judgment.omitted, answered.omitted),
             )
         return judgment
+
+    async def _decide(self, sample: Sample) -> Judgment[CriteriaAnswer]:
+        """Return the answers of a decision model, a probability for each criterion."""
+        statements = tuple(_STATEMENT.format(question=self._line(name)) for name in self._judged_names)
+        judgment = await self._judge.ask(self.prompts[0], sample, _statements_model(statements))
+        answers = {
+            name: CriterionAnswer(
+                reason=no_reason(self._judge, decided), evidence=[], holds="yes" if decided.label == "yes" else "no"
+            )
+            for name, decided in zip(self._judged_names, judgment.answer.decided, strict=True)
+        }
+        return Judgment(
+            CriteriaAnswer(answers), judgment.calls, judgment.sample, judgment.omitted, judgment.hidden_media
+        )
 
     def _weighted_score(
         self, findings: Mapping[str, _Finding], unmet: Sequence[str], judgment: Judgment[CriteriaAnswer]
@@ -290,6 +318,11 @@ def _check(answer: BaseModel, sample: Sample) -> None:
 
 def _by_name(answer: BaseModel) -> dict[str, CriterionAnswer]:
     return {str(field.alias): getattr(answer, name) for name, field in type(answer).model_fields.items()}
+
+
+@cache
+def _statements_model(statements: tuple[str, ...]) -> type[Decisions]:
+    return decisions_model(*(TypedQuestion(_KNOWN, statement) for statement in statements))
 
 
 @cache

@@ -17,6 +17,11 @@ from judgekit.traces.message import HumanMessage
 from judgekit.traces.sample import Sample
 
 _VALUES: Mapping[str, ScaleValue] = {"achieved": 1.0, "not_achieved": 0.0}
+_DEFINITIONS = {
+    "achieved": "every goal holds at the end in every detail, and the recording shows it",
+    "not_achieved": "a goal does not hold at the end, or was only promised, claimed without a tool result or undone again",
+}
+_NO_GOAL = {"no_goal": "the user has no goal"}
 
 
 class Goal(BaseModel):
@@ -41,6 +46,7 @@ class _GoalAccuracy(AgentJudgedScorer):
     partial: bool = False
     name: str = ""
     _prompt: ClassVar[str]
+    _definitions: ClassVar[Mapping[str, str]] = _DEFINITIONS
 
     @property
     def label_values(self) -> Mapping[str, ScaleValue]:
@@ -52,7 +58,21 @@ class _GoalAccuracy(AgentJudgedScorer):
         """The prompt for the judge, and with ``by_agent`` that for recordings with several agents."""
         return self._prompts(load_prompt(self._prompt))
 
+    @property
+    def can_decide(self) -> bool:
+        """Whether a decision model can be asked, since no text is needed."""
+        return not self.partial and not self.by_agent
+
+    @property
+    def has_confidence(self) -> bool:
+        """Whether its scores have a confidence, which only decision models give."""
+        return self._judge.decides
+
     async def _judged(self, sample: Sample, check: AnswerCheck[GoalAnswer]) -> Score:
+        if self._judge.decides:
+            return await self._decided_score(
+                self.prompts[0], sample, {**_VALUES, "no_goal": "skipped"}, self._definitions
+            )
         judgment, by_agent = await self._ask(sample, GoalAnswer, [*_VALUES], check)
         goals = judgment.answer.goals
         details: dict[str, JsonValue] = {"goals": [goal.model_dump() for goal in goals], **by_agent}
@@ -74,7 +94,8 @@ class AgentGoalAccuracyWithReference(_GoalAccuracy):
 
     With ``partial``, it is the share of its parts that were achieved. Skipped without a reference. One judge request a
     sample. Details: ``goals``, each with its ``goal``, its ``end_state``, a ``reason``, as ``evidence`` the numbers of
-    the messages that show it, and its ``verdict``; with ``by_agent``, also those of `PromptScorer`. Source: agent goal accuracy of ragas
+    the messages that show it, and its ``verdict``; with ``by_agent``, also those of `PromptScorer`. A decision model
+    answers for all goals at once. Source: agent goal accuracy of ragas
     (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), which assumes one goal per
     conversation.
     """
@@ -104,6 +125,7 @@ class AgentGoalAccuracyWithoutReference(_GoalAccuracy):
 
     name: str = "agent_goal_accuracy_without_reference"
     _prompt: ClassVar[str] = "agent_goal_without_reference"
+    _definitions: ClassVar[Mapping[str, str]] = {**_DEFINITIONS, **_NO_GOAL}
 
     async def _score(self, sample: Sample) -> Score:
         if not any(isinstance(message, HumanMessage) for message in sample.trace.messages):

@@ -9,13 +9,14 @@ from pydantic import BaseModel, JsonValue, create_model
 
 from judgekit.errors import ConfigError, short_repr
 from judgekit.judges.answer import Answer
+from judgekit.judges.decisions import Decided, Decisions, choice_question, decisions_model, no_text_message
 from judgekit.judges.judge import AnswerCheck, Judge, Judgment
 from judgekit.judges.prompt import Prompt
-from judgekit.score import ScaleValue
+from judgekit.score import ScaleValue, Score
 from judgekit.scorers.agents import agent_rows
 from judgekit.scorers.evidence import StrictNumber
 from judgekit.scorers.scope import ScopedScorer
-from judgekit.scoring import JudgePrompt, SyncScore
+from judgekit.scoring import JudgePrompt, Scorer, SyncScore
 from judgekit.traces.behavior import agents
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
@@ -37,6 +38,10 @@ def convert_judge(scorer: _HasJudge) -> None:
         object.__setattr__(scorer, "judge", Judge(judge))
     elif not isinstance(judge, Judge):
         raise ConfigError(f'judge must be a Judge or a "provider/model", found {short_repr(judge)}')
+    judge = cast("Judge", scorer.judge)
+    if judge.decides and not getattr(scorer, "can_decide", False):
+        name: str = getattr(scorer, "name", "") or type(scorer).__name__
+        raise ConfigError(f"{name}: {no_text_message(judge.model)}")
 
 
 class JudgedScorer(SyncScore):
@@ -80,6 +85,11 @@ class JudgedScorer(SyncScore):
         return False
 
     @property
+    def can_decide(self) -> bool:
+        """Whether a decision model can be asked, since no text is needed."""
+        return False
+
+    @property
     def _judge(self) -> Judge:
         return cast("Judge", cast("_HasJudge", self).judge)
 
@@ -119,6 +129,21 @@ class AgentJudgedScorer(ScopedJudgedScorer):
         """Return the question, and if agents are asked about, the one for recordings with several."""
         return (question, question.by_agent()) if self.by_agent else (question,)
 
+    async def _decided_score(
+        self, prompt: Prompt, sample: Sample, grades: Mapping[str, ScaleValue], definitions: Mapping[str, str]
+    ) -> Score:
+        """Return the score for the label that a decision model chooses, each with its definition, which may be empty."""
+        judgment = await self._judge.ask(prompt, sample, _choice_model(prompt, tuple(definitions.items())))
+        (decided,) = judgment.answer.decided
+        return judgment.score(
+            cast("Scorer", self).name,
+            grades[decided.label],
+            label=decided.label,
+            reason=f"{decided.label}, {no_reason(self._judge, decided)}",
+            details={"probabilities": dict(decided.probabilities)},
+            confidence=decided.probability,
+        )
+
     async def _ask(
         self, sample: Sample, answer: type[Answer], labels: Sequence[str], check: AnswerCheck[Answer]
     ) -> tuple[Judgment[Answer], JsonObject]:
@@ -142,6 +167,16 @@ class AgentJudgedScorer(ScopedJudgedScorer):
             for row, verdict in zip(rows, verdicts, strict=True)
         ]
         return judgment, {"by_agent": judged_rows}
+
+
+def no_reason(judge: Judge, decided: Decided) -> str:
+    """Return the probability of the label that a decision model chose, in place of a reason."""
+    return f"with a probability of {decided.probability:.2f}; {judge.model} gives no reasons"
+
+
+@cache
+def _choice_model(prompt: Prompt, definitions: tuple[tuple[str, str], ...]) -> type[Decisions]:
+    return decisions_model(choice_question(prompt, dict(definitions)))
 
 
 @cache

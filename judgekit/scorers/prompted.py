@@ -49,6 +49,8 @@ class PromptScorer(AgentJudgedScorer):
     ``message``, its ``quote``, and whether it was ``found`` there verbatim (``null``: there is no quote, for example
     because the cache stores no text). With ``by_agent``, also ``by_agent``: each agent, if the scorer looks at several,
     with its ``path`` and name, its ``calls``, ``errors`` and ``repeats``, and the ``verdict`` on it with its ``reason``.
+    A decision model only chooses the label: the details are the ``probabilities`` of labels, and the confidence is that
+    of the chosen one.
 
     Args:
         prompt: A prompt with a scale, the name of a built-in one, or the path of a Markdown file.
@@ -88,8 +90,15 @@ class PromptScorer(AgentJudgedScorer):
     def has_confidence(self) -> bool:
         """Whether its scores may have a confidence. A client in place of a provider may always return logprobs."""
         judge = self._judge
+        if judge.decides:
+            return True
         is_lost = judge.cache_mode != "off" and not judge.store_text
         return judge.client is not None or (bool(judge.params.get("logprobs")) and not is_lost)
+
+    @property
+    def can_decide(self) -> bool:
+        """Whether a decision model can be asked, since no text is needed."""
+        return not self.require_evidence and not self.by_agent
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
@@ -106,6 +115,8 @@ class PromptScorer(AgentJudgedScorer):
         if no_answer is not None:
             return unanswered(Score.scored(self.name, 0.0), no_answer)
         grade: Mapping[str, ScaleValue] = dict(prompt.scale)
+        if self._judge.decides:
+            return await self._decided_score(prompt, sample, grade, dict.fromkeys(grade, ""))
 
         def check(answer: BaseModel, sample: Sample) -> None:
             verdict = cast("_Said", answer)

@@ -7,6 +7,7 @@ from pydantic import JsonValue, RootModel
 
 from judgekit.judges.answer import read_answer
 from judgekit.judges.answer_forms import in_form
+from judgekit.judges.decisions import known_fields
 from judgekit.judges.request import Reply, Request
 from judgekit.traces.message import JsonObject
 from judgekit.traces.rendering import compact_json
@@ -24,6 +25,8 @@ def without_judge_text(request: Request, reply: Reply) -> Reply | None:
         The reply; ``None`` if it is no longer an answer, or holds another number, which may be that of a card.
     """
     try:
+        if request.typed_questions:
+            return reply.model_copy(update={"text": known_fields(reply.text)})
         fields = in_form(read_answer(reply.text, RootModel[JsonObject]).root, request.schema, request.schema)
         text = compact_json(_emptied(fields, [request.schema], request.schema))
         request.accept(text)

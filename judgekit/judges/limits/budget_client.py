@@ -20,6 +20,8 @@ from judgekit.traces.message import Usage
 NAMED_BUDGET_PREFIX = "named "
 """The prefix of named budgets among the names in a store."""
 _LIKELY_OUTPUT = 500
+_TYPED_OUTPUT = 10
+"""Estimated tokens of the answer to a question to a decision model."""
 _MOST_TOKENS = 10**12
 """More tokens than any reply has. A limit in ``params`` may be any number, but the file stores 64 bits."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
@@ -32,6 +34,8 @@ _FLUSH_SECONDS = 0.05
 
 def estimated_usage(request: Request) -> Usage:
     """Return the estimated usage of a request: the tokens of its text, and the limit of ``params`` or else 500."""
+    if request.typed_questions:
+        return Usage(input_tokens=request.input_tokens, output_tokens=_TYPED_OUTPUT * len(request.typed_questions))
     limit = _LIKELY_OUTPUT if request.max_output_tokens else request.output_limit or _LIKELY_OUTPUT
     return Usage(input_tokens=request.input_tokens, output_tokens=limit)
 
@@ -47,7 +51,8 @@ def max_amount(request: Request, price: Price | None) -> Amount:
     sent, limit = request.most_input_tokens, min(request.output_limit or 0, _MOST_TOKENS)
     usage = Usage(input_tokens=sent, output_tokens=limit)
     cached = usage.model_copy(update={"cached_tokens": sent})  # cached input may cost more, at a price set by the user
-    usd = 0.0 if price is None else max(price.of(usage) or 0.0, price.of(cached) or 0.0)
+    written = usage.model_copy(update={"extra": {"cache_write_tokens": sent}})
+    usd = 0.0 if price is None else max(price.of(most) or 0.0 for most in (usage, cached, written))
     return Amount(1, sent + limit, usd)
 
 

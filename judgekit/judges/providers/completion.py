@@ -104,6 +104,7 @@ class _Choice(BaseModel):
 
 class _Details(BaseModel):
     cached_tokens: _IfRead[_Count] = None
+    cache_write_tokens: _IfRead[_Count] = None
     reasoning_tokens: _IfRead[_Count] = None
 
 
@@ -141,9 +142,9 @@ def parse_completion(body: bytes, masked: SecretMask, where: str, price: Price |
     try:
         completion = _Completion.model_validate_json(masked_body)
     except ValidationError as error:
-        raise _no_completion(masked_body, masked, where) from error
+        raise no_completion_error(masked_body, masked, where) from error
     if not completion.choices:
-        raise _no_completion(masked_body, masked, where)
+        raise no_completion_error(masked_body, masked, where)
     choice = completion.choices[0]
     content = choice.message.content
     if isinstance(content, list):
@@ -180,12 +181,13 @@ def parse_completion(body: bytes, masked: SecretMask, where: str, price: Price |
     return reply
 
 
-def _no_completion(body: bytes, masked: SecretMask, where: str) -> errors.JudgeError:
+def no_completion_error(body: bytes, masked: SecretMask, where: str, expected: str = "completion") -> errors.JudgeError:
+    """Return the error for a body, without secrets, that is not what was expected."""
     text = body.decode(errors="replace")
     code = str(_fields(text).get("code"))
     if _STATUS.fullmatch(code):  # an error with a success status
         return http_status_error(int(code), body, lambda _: None, masked, where)
-    return errors.LostError(f"{where}: the reply is not a completion, found {shorten_server_text(text) or 'nothing'}")
+    return errors.LostError(f"{where}: the reply is not a {expected}, found {shorten_server_text(text) or 'nothing'}")
 
 
 def _usage(usage: _Usage) -> Usage:
@@ -200,6 +202,7 @@ def _usage(usage: _Usage) -> Usage:
         output_tokens=output,
         cached_tokens=prompt.cached_tokens if prompt else None,
         reasoning_tokens=completion.reasoning_tokens if completion else None,
+        extra={"cache_write_tokens": prompt.cache_write_tokens} if prompt and prompt.cache_write_tokens else {},
     )
 
 

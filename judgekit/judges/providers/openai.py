@@ -1,12 +1,13 @@
 """The OpenAI provider: Chat Completions, of OpenAI or of any compatible server. Each request is attempted once.
 
-It uses the HTTP client of the SDK, of version 2 or 3, on aiohttp if that is installed, and no more of the SDK: that would
+It uses the HTTP client of the SDK, on aiohttp if that is installed, and no more of the SDK: that would
 traverse each body, send headers that it finds in the environment, and decompress replies of any size.
 """
 
 import asyncio
 import os
 import sys
+from collections.abc import Callable
 from datetime import date
 from difflib import get_close_matches
 from functools import cache
@@ -84,27 +85,34 @@ class OpenAIClient:
             JudgeError: There is no usable reply.
         """
         where, handled = f"{request.judge} at {request.base_url}", sys.exception()
+        try:
+            async with asyncio.timeout(self._timeout):
+                status, header, body = await self._send(request)
+        except Exception as error:  # noqa: BLE001 - HTTP clients and their transports raise errors of many kinds
+            problem = self._problem(error, handled, where)
+        else:
+            if status // 100 == 2:
+                return self._read(body, where)
+            problem = http_status_error(status, body, header, self._masked, where)
+            if isinstance(problem, ModelError) and status >= 400 and (models := await self._models_like(request.model)):
+                problem = ModelError(f"{problem} Models of this server: {self._masked(models)}")
+        raise problem  # outside the handler, so that no error is chained that may show a key
+
+    async def _send(self, request: Request) -> tuple[int, Callable[[str], str | None], bytes]:
+        """Return the status, a function for the headers, and the body of the response."""
         params = request.sent_params("max_completion_tokens" if self._host.endswith(_OPENAI) else "max_tokens")
         content = {"model": request.model, "messages": chat_messages(request), **params, **response_format(request)}
         if request.prefix_key and self._host.endswith(_OPENAI):  # many other servers reject what they do not know
             content.setdefault("prompt_cache_key", request.prefix_key)
-        empty = self._empty
-        try:
-            body = to_json(content)
-            sent = type(empty)("POST", empty.url, headers=empty.headers, content=body, extensions=empty.extensions)
-            async with asyncio.timeout(self._timeout):
-                response = await self._http.send(sent, stream=True)
-                body = await read_body(self._max_reply_bytes, response)
-        except Exception as error:  # noqa: BLE001 - HTTP clients and their transports raise errors of many kinds
-            problem = self._problem(error, handled, where)
-        else:
-            status = response.status_code
-            if status // 100 == 2:
-                return parse_completion(body, self._masked, where, self._price)
-            problem = http_status_error(status, body, response.headers.get, self._masked, where)
-            if isinstance(problem, ModelError) and status >= 400 and (models := await self._models_like(request.model)):
-                problem = ModelError(f"{problem} Models of this server: {self._masked(models)}")
-        raise problem  # outside the handler, so that no error is chained that may show a key
+        empty, body = self._empty, to_json(content)
+        sent = type(empty)("POST", empty.url, headers=empty.headers, content=body, extensions=empty.extensions)
+        response = await self._http.send(sent, stream=True)
+        body = await read_body(self._max_reply_bytes, response)
+        return response.status_code, response.headers.get, body
+
+    def _read(self, body: bytes, where: str) -> Reply:
+        """Return the reply in the body of a response."""
+        return parse_completion(body, self._masked, where, self._price)
 
     async def find_shutdown_date(self, model: str) -> date | None:
         """Return the date on which the server will shut down a model, or did; ``None`` if it does not say."""

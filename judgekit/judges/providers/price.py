@@ -12,6 +12,8 @@ class Price(FrozenModel):
         input: The price of input tokens.
         output: The price of output tokens, including reasoning.
         cached: The price of input tokens that the provider had cached; that of other input if not given.
+        written: The price of input tokens that the provider wrote to its cache, where it reports them; that of other input
+            if not given.
         flex: The price of the flex tier; ``None`` if it is unknown.
     """
 
@@ -19,6 +21,7 @@ class Price(FrozenModel):
     output: float = Field(kw_only=False, ge=0, allow_inf_nan=False)
     cached: float | None = Field(default=None, kw_only=False, ge=0, allow_inf_nan=False)
 
+    written: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     flex: "Price | None" = None
 
     def of(self, usage: Usage | None, tier: str | None = None) -> float | None:
@@ -32,6 +35,8 @@ class Price(FrozenModel):
         cached = min(usage.cached_tokens or 0, usage.input_tokens)
         cached_price = self.input if self.cached is None else self.cached
         paid = (usage.input_tokens - cached) * self.input + cached * cached_price + usage.output_tokens * self.output
+        if self.written is not None and isinstance(written := usage.extra.get("cache_write_tokens"), int):
+            paid += min(written, usage.input_tokens - cached) * (self.written - self.input)
         return paid / 1_000_000
 
     def saved(self, usage: Usage | None, tier: str | None = None) -> float | None:

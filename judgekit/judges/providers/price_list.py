@@ -18,6 +18,7 @@ _FILE = "model_prices_and_context_window_backup.json"
 _INPUT, _OUTPUT, _CACHED = "input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost"
 _REASONING, _WRITTEN = "output_cost_per_reasoning_token", "cache_creation_input_token_cost"
 _TIER = re.compile(rf"({_INPUT}|{_OUTPUT}|{_REASONING}|{_CACHED}|{_WRITTEN})(?:_above_([0-9]+)(k?)_tokens)?(_flex)?")
+_DECISIONS = "_decisions"
 _OF_OTHER_REQUESTS = re.compile(
     "_(batches|balanced|priority|ultrafast|decisions)$|_above_[0-9]+hr|audio|image|video|search|grounding|file_|vector_"
     "|code_interpreter|computer_use|off_peak|explicit_cache|_cache_hit$"
@@ -66,7 +67,9 @@ def find_list_price(model: str, params: Collection[str]) -> ListPrice | None:
         params: The names of the request's parameters. The price is unknown if any of them may change it.
     """
     listing = _place(model)
-    return _price(*listing) if listing is not None and _NEUTRAL.issuperset(params) else None
+    if listing is None or not _NEUTRAL.issuperset(params):
+        return None
+    return _price(*listing, decides=model.startswith("openai-decisions/"))
 
 
 def find_list_shutdown_date(model: str) -> date | None:
@@ -87,8 +90,8 @@ def find_list_shutdown_date(model: str) -> date | None:
 def _place(model: str) -> tuple[Path, str, str] | None:
     """Return the list, the provider and the model's name there; ``None`` if the list is not for this server."""
     client, _, name = model.partition("/")
-    if client == "openai":
-        provider = client
+    if client in ("openai", "openai-decisions"):
+        provider = "openai"
     elif client == "litellm" and "/" in name:
         provider, _, name = name.partition("/")
         if any(os.environ.get(f"{provider.upper()}_{end}") for end in ("API_BASE", "BASE_URL")):
@@ -101,12 +104,14 @@ def _place(model: str) -> tuple[Path, str, str] | None:
 
 
 @lru_cache
-def _price(path: Path, provider: str, name: str) -> ListPrice | None:
+def _price(path: Path, provider: str, name: str, *, decides: bool) -> ListPrice | None:
     if provider in _UNPRICED or provider.startswith(_UNPRICED_CLOUDS) or "search" in name:
         return None
     try:
         entry = _entry(path, provider, name)
-        return None if entry is None else _read(entry, provider)
+        if entry is not None and decides:
+            entry = _decision_entry(entry)
+        return None if entry is None else _read(entry, provider, decides=decides)
     except (OSError, ValueError, TypeError, AttributeError):  # no list, or one in another format
         return None
 
@@ -117,7 +122,13 @@ def _entry(path: Path, provider: str, name: str) -> JsonObject | None:
     return next((entry for entry in entries if entry is not None and entry.get("litellm_provider") == provider), None)
 
 
-def _read(entry: JsonObject, provider: str) -> ListPrice | None:
+def _decision_entry(entry: JsonObject) -> JsonObject:
+    """Return an entry with the prices of decisions alone."""
+    costs = {name.removesuffix(_DECISIONS): cost for name, cost in entry.items() if name.endswith(_DECISIONS)}
+    return {**costs, "mode": entry.get("mode")}
+
+
+def _read(entry: JsonObject, provider: str, *, decides: bool) -> ListPrice | None:
     """Return the price in an entry of the list; ``None`` if the entry has a price of an unknown kind."""
     tiers: dict[int, dict[str, float]] = {0: {}}
     flex_tiers: dict[int, dict[str, float]] = {}
@@ -129,13 +140,18 @@ def _read(entry: JsonObject, provider: str) -> ListPrice | None:
             return None
         tokens = int(above[2] or 0) * (1000 if above[3] else 1)
         (flex_tiers if above[4] else tiers).setdefault(tokens, {})[above[1]] = round(cost * 1_000_000, 9)
+    if decides and entry.get(_OUTPUT) == 0:  # as is listed of decisions on purpose
+        tiers[0][_OUTPUT] = 0.0
     if entry.get("mode") != "chat" or not {_INPUT, _OUTPUT} <= tiers[0].keys():  # 0 may mean unknown
         return None
     base, *above_all = (
         (
             tokens,
             _price_of(
-                {**tiers[0], **tiers.get(tokens, {})}, {**flex_tiers.get(0, {}), **flex_tiers.get(tokens, {})}, provider
+                {**tiers[0], **tiers.get(tokens, {})},
+                {**flex_tiers.get(0, {}), **flex_tiers.get(tokens, {})},
+                provider,
+                decides=decides,
             ),
         )
         for tokens in sorted({*tiers, *flex_tiers})
@@ -143,13 +159,17 @@ def _read(entry: JsonObject, provider: str) -> ListPrice | None:
     return ListPrice(**dict(base[1]), source=_source(), tiers=above_all)
 
 
-def _price_of(costs: Mapping[str, float], flex_costs: Mapping[str, float], provider: str) -> Price:
-    # Some providers write to their cache by default, and charge for it. Anthropic only writes what a request marks.
-    written = 0.0 if provider == "anthropic" else costs.get(_WRITTEN, 0.0)
+def _price_of(
+    costs: Mapping[str, float], flex_costs: Mapping[str, float], provider: str, *, decides: bool = False
+) -> Price:
+    # Some providers write to their cache by default, and charge for it. Anthropic only writes what a request marks, and
+    # replies of decision models say how much was written.
+    written = 0.0 if provider == "anthropic" or decides else costs.get(_WRITTEN, 0.0)
     return Price(
         input=max(costs[_INPUT], written),
         output=max(costs[_OUTPUT], costs.get(_REASONING, 0.0)),
         cached=costs.get(_CACHED),
+        written=costs.get(_WRITTEN) if decides else None,
         flex=_price_of(flex_costs, {}, provider) if {_INPUT, _OUTPUT} <= flex_costs.keys() else None,
     )
 

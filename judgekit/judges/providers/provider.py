@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from judgekit.errors import ConfigError
 from judgekit.judges.providers.connection import Connection
+from judgekit.judges.providers.decisions import DecisionsClient
 from judgekit.judges.providers.litellm import LitellmClient
 from judgekit.judges.providers.openai import OpenAIClient
 from judgekit.judges.providers.secrets import read_secret
@@ -37,8 +38,11 @@ class Provider(NamedTuple):
         return None if name is None else read_secret(name, base_url or self.base_url)
 
 
+DECISIONS = "openai-decisions"
+"""The provider of decision models."""
 PROVIDERS = {
     "openai": Provider(OpenAIClient, "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    DECISIONS: Provider(DecisionsClient, "https://api.openai.com/v1", "OPENAI_API_KEY"),
     "litellm": Provider(LitellmClient),
 }
 

@@ -1,0 +1,236 @@
+"""Questions to decision models, whose answers are labels with probabilities instead of text."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
+
+from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
+
+from judgekit.errors import RefusalError, validation_message
+from judgekit.judges.prompt import FilledPrompt, Prompt, ask_about
+from judgekit.judges.request import ChatMessage, Request
+from judgekit.judges.template import fill_question
+from judgekit.traces.message import JsonObject
+from judgekit.traces.rendering import compact_json
+
+if TYPE_CHECKING:
+    from openai.types.decision_create_params import InputUnionMember1
+    from openai.types.decision_create_params import Question as QuestionParam
+
+MOST_TYPED_QUESTIONS = 400
+"""The maximum number of questions in a request."""
+_YES, _NO = "yes", "no"
+_ROUNDING = 1e-3
+_FORM = re.compile(r"\n\n[^\n]* in this order:\n(?:\d+\. .+\n)*\d+\. verdict: (?P<verdict>.+)\Z")
+"""The end of a question that says in which order to write the parts of an answer, and defines its labels."""
+_DEFINED = re.compile(r'(?:^|; )(else )?"([^"]+)"((?: if) .+?)(?=; (?:else )?"|\.?$)')
+
+
+@dataclass(frozen=True)
+class TypedQuestion:
+    """A question to a decision model.
+
+    Attributes:
+        template: The question, or for a statement what is known besides the recording, as a template.
+        statement: A statement of which the model gives the probability, if it does not choose a label.
+        labels: The labels that the model chooses from, each with its definition, which may be empty.
+    """
+
+    template: str
+    statement: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
+
+    def param(self, name: str, texts: Iterable[tuple[str, str]]) -> "QuestionParam":
+        """Return the question under a name as the API takes it, filled with the texts of inputs and options."""
+        words = f"{fill_question(self.template, texts)}{self.statement}".strip()
+        if self.statement:
+            return {"type": "predicate", "name": name, "instructions": words}
+        return {
+            "type": "choice",
+            "name": name,
+            "instructions": words,
+            "choices": [
+                {"value": label, "description": definition} if definition else {"value": label}
+                for label, definition in self.labels
+            ],
+        }
+
+
+def no_text_message(model: str) -> str:
+    """Return that a decision model cannot answer, and which scorers it can."""
+    return (
+        f"{model} answers with labels and gives no text; it can be asked by prompts with a scale, "
+        "agent_goal_accuracy_with_reference, agent_goal_accuracy_without_reference and weighted_criteria, without "
+        "require_evidence, by_agent, partial and separate_requests. For all else, use a judge that writes"
+    )
+
+
+class Decided(NamedTuple):
+    """The label that a decision model chose, and the probabilities of labels."""
+
+    label: str
+    probabilities: Mapping[str, float]
+
+    @property
+    def probability(self) -> float:
+        """The probability of the label."""
+        return self.probabilities[self.label]
+
+
+class Decisions(BaseModel):
+    """The answers of a decision model to the typed questions of a scorer; the base of what `decisions_model` returns."""
+
+    decided: tuple[Decided, ...]
+    questions: ClassVar[tuple[TypedQuestion, ...]] = ()
+
+
+def decisions_model(*questions: TypedQuestion) -> type[Decisions]:
+    """Return the model of the answers to typed questions."""
+    return type("Decisions", (Decisions,), {"questions": questions, "__module__": __name__})
+
+
+def choice_question(prompt: Prompt, labels: Mapping[str, str]) -> TypedQuestion:
+    """Return a prompt as a choice between labels, each with its definition.
+
+    What a prompt says about the order in which to write the parts of an answer is left out. Of labels without a definition,
+    it is the one that the prompt ends with, if that has the form ``"label" if ...; "other label" if ...``.
+    """
+    if (form := _FORM.search(prompt.question)) is None:
+        return TypedQuestion(prompt.question, labels=tuple(labels.items()))
+    shown = prompt.question[: form.start()]
+    if replace(prompt, question=shown).holes != prompt.holes:
+        return TypedQuestion(prompt.question, labels=tuple(labels.items()))
+    if any(labels.values()):
+        return TypedQuestion(shown, labels=tuple(labels.items()))
+    verdict = form["verdict"]
+    defined = {found[2]: f"{found[1] or ''}{found[3].strip()}" for found in _DEFINED.finditer(verdict)}
+    if defined.keys() != labels.keys() or _DEFINED.sub("", verdict).strip("."):
+        return TypedQuestion(prompt.question, labels=tuple(labels.items()))
+    return TypedQuestion(shown, labels=tuple(defined.items()))
+
+
+def decision_request(
+    request: Request,
+    answer: type[Decisions],
+    prompt: Prompt,
+    filled: FilledPrompt,
+    recorded: "Sequence[InputUnionMember1] | None",
+) -> Request:
+    """Return the request with the typed questions of a scorer in place of the prompt's own words.
+
+    The recording is shown as fenced text, unless it is given as ``recorded`` messages.
+    """
+    texts = (*filled.inputs.items(), *prompt.option_values)
+    asked = [question.param(f"q{number}", texts) for number, question in enumerate(answer.questions, 1)]
+    questions = cast("list[JsonObject]", asked)
+
+    def accept(text: str) -> Decisions:
+        decided = read_decisions(text, questions)
+        if None in decided:
+            raise RefusalError(f"{request.judge}: the judge declined to answer")
+        return answer.model_construct(decided=tuple(decided))
+
+    words = [[question.template, question.statement, question.labels] for question in answer.questions]
+    shown = ask_about(filled.conversation, "").rstrip()
+    schema: JsonObject = {"questions": cast("list[JsonValue]", questions)}
+    if recorded is not None:
+        shown, schema["input"] = compact_json(cast("JsonValue", recorded)), ["messages"]
+    return replace(
+        request,
+        messages=(filled.messages[0], ChatMessage("user", shown)),
+        schema=schema,
+        omitted=request.omitted if recorded is None else 0,
+        prompt=f"{prompt.name}@{sha256(json.dumps([filled.messages[0].content, words]).encode()).hexdigest()[:8]}",
+        accept=accept,
+    )
+
+
+def join_decisions(requests: Sequence[Request], names: Sequence[str]) -> Request:
+    """Return one request with the typed questions of several, whose answers are texts for each, by the given names."""
+    first, counts = requests[0], [len(request.typed_questions) for request in requests]
+    every = [question for request in requests for question in request.typed_questions]
+    questions: list[JsonObject] = [{**question, "name": f"q{number}"} for number, question in enumerate(every, 1)]
+    prompts = "\n".join(request.prompt for request in requests)
+
+    def accept(text: str) -> Mapping[str, str]:
+        if not any(read_decisions(text, questions)):
+            raise RefusalError(f"{first.judge}: the judge declined to answer")
+        answers = iter(cast("list[JsonObject]", json.loads(text)))
+        return {
+            name: compact_json([{**next(answers), "name": f"q{number}"} for number in range(1, count + 1)])
+            for name, count in zip(names, counts, strict=False)
+        }
+
+    return replace(
+        first.with_output_limit(len(requests)),
+        schema_name="together",
+        schema={**first.schema, "questions": cast("list[JsonValue]", questions)},
+        prompt=f"together@{sha256(prompts.encode()).hexdigest()[:8]}",
+        accept=accept,
+        questions=len(requests),
+    )
+
+
+def read_decisions(text: str, questions: Sequence[JsonObject]) -> Sequence[Decided | None]:
+    """Return the answers in a reply to typed questions, in their order; ``None`` for one that the model declined.
+
+    Raises:
+        ValueError: They are not the answers to these questions, or contradict themselves.
+    """
+    from openai.types.decision import Answer  # noqa: PLC0415 - takes half a second
+
+    try:
+        answers = TypeAdapter(list[Answer]).validate_json(text, strict=True)
+    except ValidationError as error:
+        raise ValueError(f"the answers are not those of a decision model: {validation_message(error)}") from error
+    expected = [question["name"] for question in questions]
+    if (names := [answer.name for answer in answers]) != expected:
+        raise ValueError(f"answers {names}, expected {expected}")
+    decided: list[Decided | None] = []
+    for answer, question in zip(answers, questions, strict=True):
+        if answer.type == "refusal":
+            decided.append(None)
+            continue
+        if answer.type != question["type"]:
+            raise ValueError(f"{answer.name} is a {answer.type}, expected a {question['type']}")
+        if answer.type == "predicate":
+            given, chosen = [(_YES, answer.probability), (_NO, 1 - answer.probability)], ""
+        elif answer.type == "choice":
+            given, chosen = [(str(each.value), each.probability) for each in answer.probabilities], str(answer.choice)
+        else:
+            raise ValueError(f"{answer.name} is a {answer.type}, which was not asked for")
+        decided.append(_decided(f"{answer.name}", given, chosen, question))
+    return decided
+
+
+def _decided(name: str, given: Sequence[tuple[str, float]], chosen: str, question: JsonObject) -> Decided:
+    probabilities = dict(given)
+    if not chosen:
+        chosen = _YES if probabilities[_YES] > probabilities[_NO] else _NO
+    labels = [choice["value"] for choice in cast("list[JsonObject]", question.get("choices", []))] or [_YES, _NO]
+    if len(probabilities) < len(given) or not probabilities.keys() <= {*labels} or chosen not in probabilities:
+        raise ValueError(f"{name} has probabilities of {[label for label, _ in given]} and is {chosen!r}, of {labels}")
+    figures = probabilities.values()
+    if not all(0 <= figure <= 1 for figure in figures) or sum(figures) > 1 + _ROUNDING:
+        raise ValueError(f"{name} has the probabilities {[*figures]}, which are none")
+    if max(figures) > probabilities[chosen] + _ROUNDING:
+        raise ValueError(f"{name} is {chosen!r}, though another label is more likely: {probabilities}")
+    return Decided(chosen, probabilities)
+
+
+def known_fields(text: str) -> str:
+    """Return the answers in a reply without fields that the API does not have, which may hold text."""
+    from openai.types.decision import Answer  # noqa: PLC0415 - takes half a second
+
+    return compact_json([_known(answer) for answer in TypeAdapter(list[Answer]).validate_json(text)])
+
+
+def _known(part: object) -> JsonValue:
+    if isinstance(part, list):
+        return [_known(each) for each in cast("list[object]", part)]
+    if isinstance(part, BaseModel):
+        return {name: _known(getattr(part, name)) for name in type(part).model_fields}
+    return cast("JsonValue", part)
