@@ -229,7 +229,9 @@ class Judge(JudgeSettings):
         self, prompt: Prompt, sample: Sample, answer: type[Answer], check: AnswerCheck[Answer] | None = None
     ) -> Question:
         is_typed = issubclass(answer, Decisions)
-        if self.decides != is_typed:
+        if is_typed and not self.decides:
+            raise errors.ConfigError(f"{prompt.name}: typed questions are for decision models, not for {self.model}")
+        if self.decides and not is_typed:
             raise errors.ConfigError(f"{prompt.name}: {no_text_message(self.model)}")
         if is_typed:
             system = "system.decisions.md" if self.recording == "text" else "system.decisions_messages.md"
