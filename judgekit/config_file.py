@@ -14,6 +14,7 @@ mode = "recall"
 repeats = 5                       # asks five times, for the majority; "auto": until that is clear
 min_confidence = 0.8            # abstains if fewer than four of the five agree, or asks the scorer to escalate to:
 escalate = {name = "topic_adherence", mode = "recall", judge = "large"}  # the same judge, if it names none
+# escalate = {judge = "large", below = 0.8} is the same in one line: the scorer itself with another judge
 """
 
 import json

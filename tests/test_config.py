@@ -767,6 +767,26 @@ def test_below_that_another_scorer_is_asked_which_is_one_like_any_other():
     assert (told.scorer.scorer.judge.model, told.escalate.judge.model) == ("openai/small", "openai/large")
 
 
+def test_a_cascade_is_one_line():
+    cascade = """
+        [judges.fast]
+        model = "openai-decisions/gpt-6-luna"
+        [judges.large]
+        model = "openai/large"
+        [[scorers]]
+        name = "prompt"
+        prompt = "tone"
+        judge = "fast"
+        escalate = {judge = "large", below = 0.8, require_evidence = true}
+        """
+    (found,) = built(cascade)
+    assert (found.name, found.min_confidence) == ("tone", 0.8)
+    assert (found.scorer.judge.model, found.escalate.judge.model) == ("openai-decisions/gpt-6-luna", "openai/large")
+    assert (found.scorer.require_evidence, found.escalate.require_evidence) == (False, True)
+    with pytest.raises(ConfigError, match=r"min_confidence and escalate\.below say the same"):
+        built(f"{cascade}\nmin_confidence = 0.7")
+
+
 def test_who_is_escalated_to_asks_the_same_judge_unless_it_names_another():
     within = 'prompt:tone,repeats=3,min_confidence=.8,escalate="prompt:tone"'
     told = asked(f"{within},judge=openai/small", "openai/large")

@@ -38,6 +38,9 @@ def prepare(
 ) -> Aligning:
     """Return an alignment that is ready to begin; see `aalign`."""
     base, judge = cast("Prompt", scorer.prompt), cast("Judge", scorer.judge)
+    writing_judge = judge if writer is None else writer if isinstance(writer, Judge) else Judge(writer)
+    if writing_judge.decides:
+        raise ConfigError(f"align needs a writer of questions: {no_text_message(writing_judge.model)}")
     if judge.together:  # candidates are asked one by one, and so is the scorer that gets the audit record
         judge = judge.model_copy(update={"together": False})
         scorer = replace(scorer, judge=judge)
@@ -68,9 +71,6 @@ def prepare(
     renamed = [label.model_copy(update={"scorer": record.name}) for label in labeled]
     cases, unused = read_cases(run, record, renamed, earlier)
     origins = list(dict.fromkeys((*sources, *(label.file for label in labeled if label.file is not None))))
-    writing_judge = judge if writer is None else writer if isinstance(writer, Judge) else Judge(writer)
-    if writing_judge.decides:
-        raise ConfigError(f"align needs a writer of questions: {no_text_message(writing_judge.model)}")
     folders = _look_folders(run, looks)
     aligning = Aligning(
         scorer,

@@ -4,6 +4,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import fsum
 
 from judgekit.aggregates.total import PackedScores
 from judgekit.errors import ConfigError
@@ -40,6 +41,8 @@ class ScorerCounts(ScoredValues):
         cached_tokens: The number of these tokens that the provider had cached.
         saved_usd: What the cached tokens saved, as far as it is known.
         tiers: The number of requests that asked for the flex tier, by the tier that was billed.
+        escalated: The number of ``samples`` that a cascade asked about, and of those of which a second judge was ``asked``.
+        escalated_usd: The cost of the second judge; ``None`` if it is unknown, or replies came from the cache.
         missing: The number of samples without a score in a run that was stopped or interrupted.
         qualifier: The words before a total that is not exact: ``about `` or ``at least ``.
         audited: The audit status of the judge; empty for a scorer without one.
@@ -66,6 +69,8 @@ class ScorerCounts(ScoredValues):
     cached_tokens: int = 0
     saved_usd: float = 0.0
     tiers: Counter[str] = field(default_factory=Counter[str])
+    escalated: Counter[str] = field(default_factory=Counter[str])
+    escalated_usd: float | None = 0.0
     missing: int = 0
     qualifier: str = ""
     audited: str = ""
@@ -90,6 +95,7 @@ class ScorerCounts(ScoredValues):
             self._add_cost(call)
         if len(score.calls) > 1:
             self._add_repeats(score)
+        self._add_escalated(score)
         if score.value is None:
             self.add_unscored_sample(row)
             return
@@ -117,6 +123,21 @@ class ScorerCounts(ScoredValues):
             if (repeats := Repeats.of(holder)) is not None:
                 self.repeats.update(samples=1, made=len(repeats.values), most=repeats.max_repeats, saved=saved)
 
+    def _add_escalated(self, score: Score) -> None:
+        """Count a score of a cascade: whether a second judge was asked, and what it cost."""
+        self.escalated["samples"] += bool(score.calls)
+        if "doubted" not in score.details or score.label == "low_confidence":
+            return
+        first, second = score.calls[0].judge, score.calls[-1].judge
+        self.escalated["asked"] += 1
+        usd = [
+            None if call.cached or first == second else call.usd_paid for call in score.calls if call.judge == second
+        ]
+        self._add_escalated_usd(None if None in usd else fsum(filter(None, usd)))
+
+    def _add_escalated_usd(self, usd: float | None) -> None:
+        self.escalated_usd = None if self.escalated_usd is None or usd is None else self.escalated_usd + usd
+
     def merge(self, other: "ScorerCounts") -> None:
         """Add the scores that the same scorer gave to other samples, as if they had been added one by one.
 
@@ -143,6 +164,8 @@ class ScorerCounts(ScoredValues):
         self.cached_tokens += other.cached_tokens
         self.saved_usd += other.saved_usd
         self.tiers += other.tiers
+        self.escalated += other.escalated
+        self._add_escalated_usd(other.escalated_usd)
         self.missing += other.missing
         self.qualifier = max(self.qualifier, other.qualifier, key=_QUALIFIERS.index)
         self.audited = "; ".join(dict.fromkeys(filter(None, (self.audited, other.audited))))

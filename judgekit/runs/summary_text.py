@@ -64,6 +64,8 @@ class ScorerSummary(ScorerCounts):
                 f"repeats: {repeats['made'] / repeats['samples']:.1f} of at most {repeats['most'] / repeats['samples']:.0f} "
                 f"per sample; {repeats['saved']:,} requests saved"
             )
+        if asked := self.escalated["asked"]:
+            yield f"{asked:,} of {count_text(self.escalated['samples'], 'sample')} went on to a second judge{self._cascade_savings()}"
         if self.damaged_samples:
             rows = count_text(len(self.damaged_samples), "damaged row")
             samples = join_limited(self.damaged_samples, _SAMPLES_SHOWN, ", ")
@@ -85,6 +87,18 @@ class ScorerSummary(ScorerCounts):
                 )
         for warning, times in self.warnings.most_common(_WARNINGS_SHOWN):
             yield f"{times} with a warning: {warning}"
+
+    def _cascade_savings(self) -> str:
+        """Return what a cascade saved, had its second judge been asked alone about all samples."""
+        if not self.escalated_usd or self.cost_usd is None:
+            return ""
+        whole = self.escalated_usd / self.escalated["asked"] * self.escalated["samples"]
+        saved = whole - self.cost_usd
+        return (
+            f", which saved about ${saved:.4f} of ${whole:.4f}"
+            if saved > 0
+            else f", which saved nothing of ${whole:.4f}"
+        )
 
     def unscored_reasons(self) -> Iterator[tuple[str, str]]:
         """Yield how many samples were not scored and why, such as ``("306 skipped", "not_applicable")``.

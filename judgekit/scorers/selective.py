@@ -34,7 +34,7 @@ class Selective(WrapperScorer):
 
     Raises:
         ConfigError: The confidence is out of range, or the scorer's scores never have one: it comes from several repeats
-            (`Repeat`), a `Panel`, `Pairwise`, or a prompt for a judge with ``params = {logprobs = true}``.
+            (`Repeat`), a `Panel`, `Pairwise`, a decision model, or a prompt for a judge with ``params = {logprobs = true}``.
     """
 
     scorer: Scorer
@@ -96,7 +96,7 @@ class Selective(WrapperScorer):
     def _unsure(self) -> str:
         return (
             f"{self.scorer.name} reports no confidence: ask several times (repeats) or several judges (panel), or use a "
-            "prompt of a judge that has params = {logprobs = true} and keeps texts (store_text)"
+            "prompt of a judge that has params = {logprobs = true} and keeps texts (store_text), or of a decision model"
         )
 
     def _low_confidence_reason(self, score: Score) -> str:

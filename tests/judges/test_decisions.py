@@ -30,6 +30,7 @@ from judgekit.scorers.judged import JudgedScorer
 from judgekit.scorers.pairwise import Pairwise
 from judgekit.scorers.prompted import PromptScorer
 from judgekit.scorers.selective import Selective
+from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.scorers.topic import TopicAdherence
 from judgekit.scoring import scorer, signature
 from judgekit.traces.message import AIMessage, HumanMessage, MediaPart, TextPart, ToolCall, ToolMessage
@@ -335,7 +336,7 @@ def test_without_usage_tokens_and_cost_are_unknown(server):
         lambda judge: AgentGoalAccuracyWithoutReference(judge, by_agent=True),
         lambda judge: WeightedCriteria({"a": 0.5, "b": 0.5}, judge=judge, separate_requests=True),
         lambda judge: JudgedScorer.__post_init__(type("Own", (JudgedScorer,), {"judge": judge, "name": "own"})()),
-        lambda judge: prepare(PromptScorer("tone", judge), run(samples(), [AgentTurns()]), []),
+        lambda judge: prepare(PromptScorer("tone", judge), run(samples(), [ToolCallF1()]), []),
     ],
 )
 def test_what_needs_text_is_refused_before_anything_is_asked(refused):

@@ -300,7 +300,7 @@ def test_what_changes_no_verdict_is_no_part_of_it():
 
 def test_every_setting_is_either_part_of_it_or_not():
     part = {"model", "base_url", "params", "redact", "conversation_tokens", "images", "fallback"}
-    in_part = {"query", "headers", "client", "together"}
+    in_part = {"query", "headers", "client", "together", "recording"}
     assert JudgeSettings.model_fields.keys() == part | CHANGES_NOTHING.keys() | in_part
     assert Judge("openai/m", **CHANGES_NOTHING).model_dump().keys() == part | {"key_parts"}
 

@@ -42,8 +42,8 @@ DECISIONS = "openai-decisions"
 """The provider of decision models."""
 PROVIDERS = {
     "openai": Provider(OpenAIClient, "https://api.openai.com/v1", "OPENAI_API_KEY"),
-    DECISIONS: Provider(DecisionsClient, "https://api.openai.com/v1", "OPENAI_API_KEY"),
     "litellm": Provider(LitellmClient),
+    DECISIONS: Provider(DecisionsClient, "https://api.openai.com/v1", "OPENAI_API_KEY"),
 }
 
 _FAMILIES = {"claude": "litellm/anthropic", "gemini": "litellm/gemini"}

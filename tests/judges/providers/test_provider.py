@@ -22,7 +22,7 @@ def test_importing_the_providers_loads_no_client(run_python):
 def test_an_unknown_provider_is_an_error_that_lists_the_known_ones():
     with pytest.raises(
         ConfigError,
-        match=r"no judge provider is called 'openia', did you mean 'openai'\?.*Known: openai, litellm; name one of your own",
+        match=r"no judge provider is called 'openia', did you mean 'openai'\?.*Known: openai, litellm, openai-decisions; name one of your own",
     ):
         get_provider("openia")
 
