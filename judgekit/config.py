@@ -170,13 +170,13 @@ class Config:
         for option in _AROUND:
             if option in options and options[option] is None:
                 raise ConfigError(f"{spec.name}: {option} is null: give it a value, or leave it out")
-        if isinstance(escalate, dict) and "name" not in escalate:  # a cascade: the same scorer with another judge
-            below = escalate.get("below")
+        if (cascade := _table(escalate)) and "name" not in cascade:  # the same scorer with another judge
+            below = cascade.get("below")
             if below is not None and least is not None:
                 raise ConfigError(f"{spec.name}: min_confidence and escalate.below say the same: leave one out")
             least = below if least is None else least
-            escalate = {**own, **escalate, "name": spec.name}
-            escalate.pop("below", None)
+            changed = {option: setting for option, setting in cascade.items() if option != "below"}
+            escalate = {**own, **changed, "name": spec.name}
         if "escalate" in names and isinstance(escalate, bool):  # an option of the panel itself
             own["escalate"], escalate = escalate, None
         if repeats is None and least is None and escalate is None:

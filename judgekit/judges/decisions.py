@@ -137,7 +137,7 @@ def decision_request(
     shown = ask_about(filled.conversation, "").rstrip()
     schema: JsonObject = {"questions": cast("list[JsonValue]", questions)}
     if recorded is not None:
-        shown, schema["input"] = compact_json(cast("JsonValue", recorded)), ["messages"]
+        shown, schema["input"] = compact_json(cast("JsonValue", recorded)), "messages"
     return replace(
         request,
         messages=(filled.messages[0], ChatMessage("user", shown)),
@@ -210,7 +210,8 @@ def _decided(name: str, given: Sequence[tuple[str, float]], chosen: str, questio
     probabilities = dict(given)
     if not chosen:
         chosen = _YES if probabilities[_YES] > probabilities[_NO] else _NO
-    labels = [choice["value"] for choice in cast("list[JsonObject]", question.get("choices", []))] or [_YES, _NO]
+    choices = cast("list[dict[str, str]]", question.get("choices", []))
+    labels = [choice["value"] for choice in choices] or [_YES, _NO]
     if len(probabilities) < len(given) or not probabilities.keys() <= {*labels} or chosen not in probabilities:
         raise ValueError(f"{name} has probabilities of {[label for label, _ in given]} and is {chosen!r}, of {labels}")
     figures = probabilities.values()

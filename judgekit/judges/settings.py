@@ -232,7 +232,7 @@ class JudgeSettings(FrozenModel):
             if self.price is not None and self.price.flex is None:
                 raise ConfigError("tier='flex' has a price of its own: price = {..., flex = {input=..., output=...}}")
         if self.decides:
-            self.__dict__["together"] = True  # it is frozen for others
+            object.__setattr__(self, "together", True)
             self._check_decisions()
         elif self.recording == "messages":
             raise ConfigError(f"recording = 'messages' is for decision models, such as {DECISIONS}/gpt-6-luna")
