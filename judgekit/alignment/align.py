@@ -38,12 +38,12 @@ def prepare(
 ) -> Aligning:
     """Return an alignment that is ready to begin; see `aalign`."""
     base, judge = cast("Prompt", scorer.prompt), cast("Judge", scorer.judge)
-    writing_judge = judge if writer is None else writer if isinstance(writer, Judge) else Judge(writer)
-    if writing_judge.decides:
-        raise ConfigError(f"align needs a writer of questions: {no_text_message(writing_judge.model)}")
     if judge.together:  # candidates are asked one by one, and so is the scorer that gets the audit record
         judge = judge.model_copy(update={"together": False})
         scorer = replace(scorer, judge=judge)
+    writing_judge = judge if writer is None else writer if isinstance(writer, Judge) else Judge(writer)
+    if writing_judge.decides:
+        raise ConfigError(f"align needs a writer of questions: {no_text_message(writing_judge.model)}")
     path = Path(output or f"{scorer.name}_aligned.md")
     if path.suffix != ".md":
         raise ConfigError(f"{path}: expected the name of a prompt file, which ends in .md")
