@@ -133,7 +133,7 @@ class CombinedLabels:
             is_drawn_there = label.selection == "stratified" and label.run not in (None, home)
             selection = None if is_drawn_there else label.selection
             where = {"run": home, "number": numbers[0], "recordings": here, "selection": selection}
-            yield label.model_copy(update=where)
+            yield label.model_copy(update=where if self._run.record.keeps_text else {**where, "reason": ""})
 
     def _key(self, label: HumanLabel) -> _Key:
         return label.number, label.sample, self._questions[label.scorer], label.annotator

@@ -65,6 +65,13 @@ def test_the_same_file_adds_nothing_the_second_time(run, said):
     assert len(list(run.store.label_rows(1))) == 3
 
 
+def test_a_run_without_text_stores_no_reasons(run, said):
+    textless = Run(run.store, run.record.model_copy(update={"keeps_text": False}))
+    labels = said({0: 1}, reason="She said her name.")
+    assert [add_labels(textless, labels), add_labels(textless, labels)] == [{"added": 1}, {"as before": 1}]
+    assert [label.reason for label in stored_labels(run)] == [""]
+
+
 def test_the_last_label_of_a_person_counts_and_a_file_that_is_older_does_not_bring_back_the_one_before(run, said):
     add_labels(run, said({0: 1, 1: 1}, annotator="ann", file="a.csv"))
     assert add_labels(run, said({0: 0}, annotator="ann", file="b.csv")) == {"changed": 1}
