@@ -703,3 +703,14 @@ def test_what_a_selective_scorer_asks_first_goes_together_and_its_escalation_alo
     scored = run(samples(), [Selective(unsure, 1.0, second), other])
     assert [tags(request.messages[1].content) for request in model.requests] == [["a", "c"], ["b"]]
     assert rows(scored)["a"].reason.endswith("b 0")
+
+
+@pytest.mark.parametrize("settings", [{}, {"budget": {"tokens": 10**6}}, {"params": {"max_tokens": 200}}])
+def test_both_ways_are_planned_with_the_same_output(settings):
+    alone, joint = (
+        plan(
+            samples(), prompted(Judge("any/m", client=Tagging(), together=on, price=Price(0, 1), **settings), "a", "b")
+        )
+        for on in (False, True)
+    )
+    assert alone.cost_usd == joint.cost_usd == pytest.approx(2 * (200 if "params" in settings else 500) / 10**6)

@@ -33,10 +33,11 @@ _FLUSH_SECONDS = 0.05
 
 
 def estimated_usage(request: Request) -> Usage:
-    """Return the estimated usage of a request: the tokens of its text, and the limit of ``params`` or else 500."""
+    """Return the estimated usage of a request: the tokens of its text, and the limit of ``params`` or 500 a question."""
     if request.typed_questions:
         return Usage(input_tokens=request.input_tokens, output_tokens=_TYPED_OUTPUT * len(request.typed_questions))
-    limit = _LIKELY_OUTPUT if request.max_output_tokens else request.output_limit or _LIKELY_OUTPUT
+    likely = _LIKELY_OUTPUT * request.questions
+    limit = likely if request.max_output_tokens else request.output_limit or likely
     return Usage(input_tokens=request.input_tokens, output_tokens=limit)
 
 
