@@ -188,7 +188,7 @@ def counted(texts: Iterable[list[str]]) -> list[int]:
 
 
 def looks(runs: int) -> None:
-    head("ten equal questions", "level at each", "one of them shown: holdout", "max-T")
+    head("ten equal questions", "level at each", "one of them shown")
     validation, test = 25, 55
     texts = [f"recording {at} says {at * at} and {at + 7} things of {at % 7} kinds" for at in range(validation + test)]
     for name, numbers in (
@@ -200,10 +200,10 @@ def looks(runs: int) -> None:
             counted([f"{text}{'.' * at}" for text in texts] for at in range(LOOKS)),
         ),
     ):
-        random, shown, best = np.random.default_rng(6), 0, 0
+        random, shown = np.random.default_rng(6), 0
         for _ in range(runs):
             human = (random.random(validation + test) < 0.5).astype(float)
-            shared, outcomes, simultaneous = random.standard_normal(len(human)), set[str](), set[str]()
+            shared, outcomes = random.standard_normal(len(human)), set[str]()
             for look in numbers:
                 samples = judged(random, human, shared, [None] * len(human))
                 tested = np.isin(np.arange(len(human)), np.arange(validation, len(human)))
@@ -211,11 +211,9 @@ def looks(runs: int) -> None:
                     tested = random.permutation(tested)
                 chosen = choose(samples.only(~tested))
                 outcomes.add(holdout_verdict(samples.only(tested), chosen, look=look).outcome)
-                simultaneous.add(max_t_verdict(samples, look=look)[1].outcome)
             shown += "shown" in outcomes
-            best += "shown" in simultaneous
         levels = f"look {numbers[0]} to {numbers[-1]}" if numbers[-1] > 1 else "look 1"
-        print(f"| {name} | {levels} | {shown / runs:.1%} | {best / runs:.1%} |", flush=True)
+        print(f"| {name} | {levels} | {shown / runs:.1%} |", flush=True)
 
 
 def main() -> None:

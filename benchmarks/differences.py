@@ -222,14 +222,14 @@ class System:
 def tasks(runs: int) -> None:
     head("scores", "mean of A", "hardness, relation", "difference", "trials", "earlier run", "tasks planned", "shown")
     cells = (
-        *(("pass or fail", 0.6, hardness, 0.7, difference, trials) for hardness in (1.0, 3.0) for difference in (0.1, 0.2) for trials in (1, 3, 5)),
-        ("pass or fail", 0.6, 1.0, 0.7, 0.05, 3),
+        *(("pass or fail", 0.6, hardness, 0.7, 0.1, trials) for hardness in (1.0, 3.0) for trials in (1, 3, 5)),
+        *(("pass or fail", 0.6, 1.0, 0.7, difference, 3) for difference in (0.05, 0.2)),
         *(("pass or fail", 0.9, 2.0, 0.9, difference, trials) for difference in (0.05, -0.1) for trials in (1, 4)),
         *((kind, 0.7, 1.0, 0.8, difference, trials) for kind in ("1 to 5", "F1") for difference in (0.04, -0.1) for trials in (1, 3)),
     )  # fmt: skip
     for kind, mean, hardness, related, difference, trials in cells:
         system = System(kind, mean, hardness, related, difference)
-        for earlier, plans in ((2_000, 1), (100, 10)):
+        for earlier, plans in ((2_000, 1), (100, 5))[: 1 + (trials == 3)]:
             random, shown, planned = np.random.default_rng(9), 0, list[int]()
             each = max(1, min(runs, 1_000) // plans)
             for _ in range(plans):
