@@ -116,18 +116,23 @@ async def ask_together(question: Question) -> Reply | None:
 def _send(questions: Sequence[Question]) -> None:
     """Send questions about one sample, those that go together in one request."""
     groups: list[list[Question]] = []
-    for question in questions:
-        group = next((group for group in groups if question.goes_with(group[0])), None)
-        if group is None:
-            groups.append([question])
-        else:
-            group.append(question)
-    for group in groups:
-        for some in _batches(group):
-            is_joint = len(some) > 1 and any(question.is_needed for question in some)
-            joint = JointRequest(some) if is_joint else None
-            for question in some:
-                question.joint.set_result(joint)
+    try:
+        for question in questions:
+            group = next((group for group in groups if question.goes_with(group[0])), None)
+            if group is None:
+                groups.append([question])
+            else:
+                group.append(question)
+        for group in groups:
+            for some in _batches(group):
+                is_joint = len(some) > 1 and any(question.is_needed for question in some)
+                joint = JointRequest(some) if is_joint else None
+                for question in some:
+                    question.joint.set_result(joint)
+    finally:
+        for question in questions:
+            if not question.joint.done():  # samples that cannot be compared
+                question.joint.set_result(None)
 
 
 def _batches(group: Sequence[Question]) -> Iterator[Sequence[Question]]:

@@ -714,3 +714,13 @@ def test_both_ways_are_planned_with_the_same_output(settings):
         for on in (False, True)
     )
     assert alone.cost_usd == joint.cost_usd == pytest.approx(2 * (200 if "params" in settings else 500) / 10**6)
+
+
+def test_samples_that_cannot_be_compared_fail_one_score_and_keep_no_other_waiting(monkeypatch):
+    def raises(self, other):
+        raise ValueError("ambiguous")
+
+    monkeypatch.setattr("judgekit.judges.together.Question.goes_with", raises)
+    scored = rows(run(samples(), prompted(together(Tagging()), "a", "b", "c")))
+    assert [scored[name].status for name in "abc"] == ["scored", "scored", "failed"]
+    assert "ambiguous" in scored["c"].reason
