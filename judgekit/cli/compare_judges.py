@@ -270,7 +270,7 @@ def _compare_ways(
             show_judges(comparison, show, screen.out)
     for path in outputs:
         write_text(
-            (json.dumps({name: found.model_dump(mode="json") for name, found in comparisons.items()}), "\n"), path
+            (json.dumps({name: compared.model_dump(mode="json") for name, compared in comparisons.items()}), "\n"), path
         )
         print_written(path)
     return typer.Exit(signaled or code)
