@@ -189,6 +189,17 @@ class Judging:
         verdict = "not_achieved" if self.number(conversation) % 2 else "achieved"
         return {"goals": [{"goal": "g", "end_state": "e", "reason": self.reason, "evidence": [2], "verdict": verdict}]}
 
+    def decide(self, conversation: str, questions: list[dict]) -> list[dict]:
+        """Answers choices as a decision model does, each question with a probability of its own."""
+        decided = []
+        for at, question in enumerate(questions):
+            labels = [choice["value"] for choice in question["choices"]]
+            chosen = labels[(self.number(conversation) + at) % 2]
+            probabilities = [{"value": chosen, "probability": 0.6 + self.number(conversation) / 2000 + at / 100}]
+            answer = {"type": "choice", "name": question["name"], "choice": chosen, "confidence": 0.5}
+            decided.append({**answer, "probabilities": probabilities})
+        return decided
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._connections.add(asyncio.current_task())
         self._writers.add(writer)
@@ -198,17 +209,22 @@ class Judging:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).lower()
                 body = await reader.readexactly(int(head.split(b"content-length: ")[1].split(b"\r\n")[0]))
-                conversation = json.loads(body)["messages"][1]["content"]
+                request = json.loads(body)
+                conversation = request.get("messages", request.get("input"))[1]["content"]
                 self.asked[conversation] += 1
                 if self.asked.total() == self.dies_at:
                     self._die()
                 if self.hangs_from is not None and self.asked.total() >= self.hangs_from:
                     await asyncio.Event().wait()
                 await asyncio.sleep(self.seconds)
-                message = {"role": "assistant", "content": json.dumps(self.answer(conversation))}
-                usage = {"prompt_tokens": 1_000, "completion_tokens": 100, "total_tokens": 1_100}
-                choices = [{"message": message, "finish_reason": "stop"}]
-                reply = json.dumps({"model": "m-1", "choices": choices, "usage": usage}).encode()
+                if "questions" in request:
+                    decided = self.decide(conversation, request["questions"])
+                    reply = json.dumps({"model": "m-1", "answers": decided}).encode()
+                else:
+                    message = {"role": "assistant", "content": json.dumps(self.answer(conversation))}
+                    usage = {"prompt_tokens": 1_000, "completion_tokens": 100, "total_tokens": 1_100}
+                    choices = [{"message": message, "finish_reason": "stop"}]
+                    reply = json.dumps({"model": "m-1", "choices": choices, "usage": usage}).encode()
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
                 writer.write(b"Content-Length: %d\r\n\r\n" % len(reply) + reply)
                 await writer.drain()

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from judgekit.jobs.api import run
+from judgekit.judges.judge import Judge
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
 from judgekit.runs.store import DEFAULT_RUNS_PATH
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
+from judgekit.scorers.prompted import PromptScorer
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
 
 pytestmark = pytest.mark.processes
@@ -40,8 +42,14 @@ def is_sound(path) -> bool:
         database.close()
 
 
-def ask_together(judging) -> list[str]:
+def ask_together(judging, way: str) -> list[str]:
     """Lets the judge be asked two questions in each request, and returns the option that adds the second one."""
+    if way == "alone":
+        return []
+    if way == "decisions":
+        config = Path("judgekit.toml")
+        config.write_text(config.read_text().replace("openai/test", "openai-decisions/test"))
+        return ["--scorer", "prompt:task_completion"]
     answer = judging.answer
     judging.answer = lambda conversation: {name: answer(conversation) for name in ("q1", "q2")}
     with Path("judgekit.toml").open("a") as config:
@@ -49,15 +57,15 @@ def ask_together(judging) -> list[str]:
     return ["--scorer", "agent_goal_accuracy_without_reference:partial=true,as=shares"]
 
 
-@pytest.mark.parametrize("together", [False, True], ids=["alone", "together"])
+@pytest.mark.parametrize("way", ["alone", "together", "decisions"])
 def test_a_run_that_is_killed_again_and_again_comes_to_what_an_undisturbed_one_does(
-    judging, conversations, started, until, calling, together
+    judging, conversations, started, until, calling, way
 ):
     path = conversations(SAMPLES)
     draw = random.Random(7)  # noqa: S311 - moments, and no secrets
     words = ["run", path, "--scorer", "tool_call_f1", "--scorer", "agent_goal_accuracy_without_reference"]
-    words += ask_together(judging) if together else []
-    scorer_count = 3 if together else 2
+    words += ask_together(judging, way)
+    scorer_count = 2 if way == "alone" else 3
     before = 0
     for moment in sorted(draw.randrange(1, SAMPLES) for _ in range(KILLS)):
         process = started(*words)
@@ -76,24 +84,28 @@ def test_a_run_that_is_killed_again_and_again_comes_to_what_an_undisturbed_one_d
     found = Run.stored()
     assert (found.number, found.stop_reason, found.ended_at is None) == (1, "", False)
     samples = [calling(number) for number in range(SAMPLES)]
-    judge = ScriptedJudge(lambda request: judging.answer(request.messages[1].content), together=together)
-    goals = AgentGoalAccuracyWithoutReference(judge)
-    shares = [AgentGoalAccuracyWithoutReference(judge, partial=True, name="shares")] if together else []
-    undisturbed = run(samples, [ToolCallF1(), goals, *shares])
+    asked = judging.asked.copy()
+    if way == "decisions":
+        judge = Judge("openai-decisions/test", base_url=judging.url, cache_mode="off")
+        others = [PromptScorer("task_completion", judge)]
+    else:
+        judge = ScriptedJudge(lambda request: judging.answer(request.messages[1].content), together=way == "together")
+        others = [AgentGoalAccuracyWithoutReference(judge, partial=True, name="shares")][: scorer_count - 2]
+    undisturbed = run(samples, [ToolCallF1(), AgentGoalAccuracyWithoutReference(judge), *others])
     assert list(map(without_spending, found)) == list(map(without_spending, undisturbed))
     assert [number for number, sample in found.conversations() if sample != samples[number]] == []
-    assert len(judging.asked) == SAMPLES
-    assert judging.asked.total() <= SAMPLES + KILLS * AT_ONCE
+    assert len(asked) == SAMPLES
+    assert asked.total() <= SAMPLES + KILLS * AT_ONCE
     assert is_sound(DEFAULT_RUNS_PATH)
 
 
-@pytest.mark.parametrize("together", [False, True], ids=["alone", "together"])
-def test_a_budget_holds_over_kills_and_resumes(judging, conversations, started, until, together):
+@pytest.mark.parametrize("way", ["alone", "together", "decisions"])
+def test_a_budget_holds_over_kills_and_resumes(judging, conversations, started, until, way):
     path, budget = conversations(SAMPLES), SAMPLES // 4
     with Path("judgekit.toml").open("a") as config:
         config.write(f"budget = {{requests = {budget}}}\n")
     words = ["run", path, "--scorer", "agent_goal_accuracy_without_reference"]
-    words += ask_together(judging) if together else []
+    words += ask_together(judging, way)
     for moment in (budget // 3, 2 * budget // 3):
         process = started(*words)
         until(lambda: judging.asked.total() > moment or process.poll() is not None)  # noqa: B023 - called at once

@@ -105,6 +105,48 @@ def test_questions_that_are_asked_together_share_the_budget(server, bill, at_onc
     assert sum(line.cost_usd for line in found.summary) == pytest.approx(bill.usd)
 
 
+class DecisionBill(Bill):
+    """The bill of a decision model, for input and for what it writes to its cache."""
+
+    async def __call__(self, body):
+        sent = sum(len(turn["content"].encode()) for turn in body["input"]) + len(str(body["questions"]))
+        sent = int(self._random.uniform(0.2, 0.9) * sent)
+        written = int(self._random.uniform(0, 1) * sent)
+        self.usd += (sent * WRITTEN.input + written * (WRITTEN.written - WRITTEN.input)) / 1e6
+        await asyncio.sleep(self._random.uniform(0.002, 0.02))
+        details = {"cached_tokens": 0, "cache_write_tokens": written}
+        usage = {"input_tokens": sent, "input_tokens_details": details, "output_tokens": 3, "total_tokens": sent + 3}
+        answers = [
+            {**ACHIEVED, "name": question["name"], "probabilities": [{"value": "achieved", "probability": 1}]}
+            for question in body["questions"]
+        ]
+        usage["output_tokens_details"] = {"reasoning_tokens": 0}
+        return 200, {}, {"answers": answers, "model": "m", "usage": usage}
+
+
+WRITTEN = Price(10, 0, written=12.5)
+ACHIEVED = {"type": "choice", "choice": "achieved", "confidence": 1.0}
+
+
+@pytest.mark.parametrize("at_once", [1, 64])
+def test_a_decision_model_is_never_charged_more_than_its_budget(server, at_once):
+    bill = DecisionBill()
+    server.script = [bill]
+    asked = Judge(
+        "openai-decisions/m",
+        base_url=server.url,
+        price=WRITTEN,
+        budget=Budget(usd=LIMIT),
+        concurrency=at_once,
+        cache_mode="off",
+    )
+    goals = [AgentGoalAccuracyWithoutReference(asked, name=name) for name in ("a", "b", "c")]
+    found = run((one for one, _ in zip(samples(), range(2_000), strict=False)), goals, concurrency=at_once)
+    assert "would exceed the budget of $3" in found.stop_reason
+    assert LIMIT * 0.8 < bill.usd <= LIMIT
+    assert sum(line.cost_usd for line in found.summary) == pytest.approx(bill.usd)
+
+
 def test_a_server_that_ignores_the_limit_passes_the_budget_by_what_was_under_way(server, bill):
     bill._heeds_limits = False
     asked = judge(server.url, concurrency=8)
