@@ -1,4 +1,4 @@
-"""What five questions about each of 100 recorded conversations cost, each question by itself and all together.
+"""What five questions about each of 100 recorded conversations cost, by the way in which they are asked.
 
 A server on loopback, which is a process of its own, answers what each schema asks for as briefly as it can, and bills a
 token for four characters of the messages, the schema and the answer. So input is what a provider would bill to within its
@@ -28,16 +28,26 @@ QUESTIONS = (
     "prompt:step_efficiency",
     "prompt:user_frustration",
 )
-PRICE = {"input": 0.10, "output": 0.50}
-"""US dollars for a million tokens."""
+PRICE: dict[str, Any] = {"input": 0.10, "output": 0.50, "flex": {"input": 0.05, "output": 0.25}}
+DECISION_PRICE = {"input": 0.10, "output": 0.0}
+"""US dollars for a million tokens: gpt-6-luna on 2026-11-28, with flex tier, and as a decision model."""
+BELOW = 0.9
+"""The confidence below which the cascade asks the judge that explains, which is so for a fifth of the answers."""
 
 
-def ask(samples: "Sequence[Sample]", judge: "Judge") -> "Run":
-    """A run that asks all questions about each sample."""
+def ask(samples: "Sequence[Sample]", judge: "Judge", careful: "Judge | None" = None) -> "Run":
+    """A run that asks all questions about each sample, and a ``careful`` judge where the first is unsure."""
     from judgekit import AgentGoalAccuracyWithoutReference, PromptScorer, run
+    from judgekit.scorers.selective import Selective
 
-    prompts = [question.partition(":")[2] for question in QUESTIONS[1:]]
-    scored = run(samples, [AgentGoalAccuracyWithoutReference(judge), *(PromptScorer(name, judge) for name in prompts)])
+    def scorers(judge: "Judge") -> "list[Any]":
+        prompts = [question.partition(":")[2] for question in QUESTIONS[1:]]
+        return [AgentGoalAccuracyWithoutReference(judge), *(PromptScorer(name, judge) for name in prompts)]
+
+    asked = scorers(judge)
+    if careful is not None:
+        asked = [Selective(first, BELOW, second) for first, second in zip(asked, scorers(careful), strict=True)]
+    scored = run(samples, asked)
     assert {row.score.status for row in scored} <= {"scored", "skipped"}
     return scored
 
@@ -82,12 +92,20 @@ def main() -> None:
 
         def judge(name: str, **settings: Any) -> "Judge":
             cache = Path(folder) / f"{name}.sqlite"
-            return Judge("openai/judge", base_url=url, price=Price(**PRICE), cache=cache, **settings)
+            price = DECISION_PRICE if settings.get("model") else PRICE
+            return Judge(**{"model": "openai/judge", **settings}, base_url=url, price=Price(**price), cache=cache)
 
         alone, joint = ask(samples, judge("alone")), ask(samples, judge("together", together=True))
         line, usd = row("each question by itself", alone)
         print(line)
+        print(row("each by itself, flex tier", ask(samples, judge("flex", tier="flex")), usd)[0])
         print(row("together", joint, usd)[0])
+        print(row("together, flex tier", ask(samples, judge("both", tier="flex", together=True)), usd)[0])
+        decider = judge("decisions", model="openai-decisions/judge")
+        print(row("decision model", ask(samples, decider), usd)[0])
+        first = judge("first", model="openai-decisions/judge")
+        cascade = ask(samples, first, judge("careful"))
+        print(row("cascade: decision model, then each by itself for a fifth", cascade, usd)[0])
     most = overhead(samples, alone, joint)
     print(f"\nA joint request has at most {most:.2f} times the tokens of the recording and all questions (goal: 1.15).")
 

@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -45,7 +46,30 @@ def http(document: object) -> bytes:
     return b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b" % (len(said), said)
 
 
-def completion(message: Mapping[str, object], prompt_tokens: int, completion_tokens: int = 60) -> bytes:
+def decision(asked: Mapping[str, Any]) -> bytes:
+    """The answers of a decision model as its server sends them, of which every fifth is unsure."""
+    recording = json.dumps(asked["input"])
+    answers: list[dict[str, object]] = []
+    for question in asked["questions"]:
+        is_sure = zlib.crc32(f"{recording} {question['instructions']}".encode()) % 5
+        labels = [choice["value"] for choice in question["choices"]]
+        chosen = next((label for label in labels if label in PREFERRED), labels[0])
+        likely = [{"value": chosen, "probability": 0.95 if is_sure else 0.6}]
+        answer = {"type": "choice", "name": question["name"], "choice": chosen, "confidence": 0.9}
+        answers.append({**answer, "probabilities": likely})
+    sent, received = (len(recording) + len(json.dumps(asked["questions"]))) // 4, len(json.dumps(answers)) // 4
+    usage = {"input_tokens": sent, "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0}}
+    usage |= {
+        "output_tokens": received,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": sent + received,
+    }
+    return http({"answers": answers, "model": "judge", "usage": usage})
+
+
+def completion(
+    message: Mapping[str, object], prompt_tokens: int, completion_tokens: int = 60, **fields: object
+) -> bytes:
     """The answer as a server sends it."""
     choice = {
         "index": 0,
@@ -64,6 +88,7 @@ def completion(message: Mapping[str, object], prompt_tokens: int, completion_tok
                 "completion_tokens": completion_tokens,
                 "total_tokens": prompt_tokens + completion_tokens,
             },
+            **fields,
         }
     )
 
@@ -127,14 +152,20 @@ class CountingServer(Server):
 
 
 class BillingServer(Server):
-    """Answers in the form that is asked for, and bills a token for four characters, also of the schema and the answer."""
+    """Answers in the form that is asked for, and bills a token for four characters, also of the schema and the answer.
+
+    Decisions are sure of four answers of five, and a tier is granted as it is asked for.
+    """
 
     def reply(self, body: bytes) -> None:
         asked = json.loads(body)
+        if "questions" in asked:
+            return self.write(decision(asked))
         characters = sum(len(text) for message in asked["messages"] for text in texts(message.get("content")))
         characters += len(json.dumps(asked["response_format"]["json_schema"]["schema"]))
         message = message_for(asked)
-        self.write(completion(message, characters // 4, len(str(message["content"])) // 4))
+        tier = asked.get("service_tier", "default")
+        return self.write(completion(message, characters // 4, len(str(message["content"])) // 4, service_tier=tier))
 
 
 def texts(content: Any) -> Iterator[str]:

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
@@ -17,6 +18,7 @@ from judgekit.traces.message import JsonObject
 from judgekit.traces.rendering import compact_json
 
 if TYPE_CHECKING:
+    from openai.types.decision import Answer
     from openai.types.decision_create_params import InputUnionMember1
     from openai.types.decision_create_params import Question as QuestionParam
 
@@ -180,10 +182,8 @@ def read_decisions(text: str, questions: Sequence[JsonObject]) -> Sequence[Decid
     Raises:
         ValueError: They are not the answers to these questions, or contradict themselves.
     """
-    from openai.types.decision import Answer  # noqa: PLC0415 - takes half a second
-
     try:
-        answers = TypeAdapter(list[Answer]).validate_json(text, strict=True)
+        answers = _answers().validate_json(text, strict=True)
     except ValidationError as error:
         raise ValueError(f"the answers are not those of a decision model: {validation_message(error)}") from error
     expected = [question["name"] for question in questions]
@@ -222,11 +222,16 @@ def _decided(name: str, given: Sequence[tuple[str, float]], chosen: str, questio
     return Decided(chosen, probabilities)
 
 
-def known_fields(text: str) -> str:
-    """Return the answers in a reply without fields that the API does not have, which may hold text."""
+@cache
+def _answers() -> "TypeAdapter[list[Answer]]":
     from openai.types.decision import Answer  # noqa: PLC0415 - takes half a second
 
-    return compact_json([_known(answer) for answer in TypeAdapter(list[Answer]).validate_json(text)])
+    return TypeAdapter(list[Answer])
+
+
+def known_fields(text: str) -> str:
+    """Return the answers in a reply without fields that the API does not have, which may hold text."""
+    return compact_json([_known(answer) for answer in _answers().validate_json(text)])
 
 
 def _known(part: object) -> JsonValue:
