@@ -4,15 +4,19 @@ A server on loopback, which is a process of its own, answers what each schema as
 token for four characters of the messages, the schema and the answer. So input is what a provider would bill to within its
 tokenizer, and output, which is the same for all ways, is less than a model would write.
 
-python benchmarks/cost.py [RECORDINGS]
+python benchmarks/cost.py [RECORDINGS] [--peers FOLDER], where the folder is for the environments of other tools.
 """
 
+import argparse
+import json
+import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.request import urlopen
 
 from reading import TAU2
 from server import running
@@ -31,6 +35,8 @@ QUESTIONS = (
 PRICE: dict[str, Any] = {"input": 0.10, "output": 0.50, "flex": {"input": 0.05, "output": 0.25}}
 DECISION_PRICE = {"input": 0.10, "output": 0.0}
 """US dollars for a million tokens: gpt-6-luna on 2026-11-28, with flex tier, and as a decision model."""
+PEERS = ("ragas", "deepeval", "openevals")
+ROOT = Path(__file__).parents[1]
 BELOW = 0.9
 """The confidence below which the cascade asks the judge that explains, which is so for a fifth of the answers."""
 
@@ -80,10 +86,45 @@ def overhead(samples: "Sequence[Sample]", alone: "Run", joint: "Run") -> float:
     return max(together / apart for together, apart in zip(tokens(joint), asked, strict=True))
 
 
+def peer_row(name: str, environments: Path, url: str, samples: "Sequence[Sample]", first: float) -> str:
+    """The row of another tool, which asks the same server about the same conversations."""
+    from judgekit import write
+
+    sys.path.insert(0, str(ROOT))
+    from benchmarks.peers.tools import PEERS as TOOLS
+    from benchmarks.peers.tools import environment, installed
+
+    tool = next(tool for tool in TOOLS if tool.name == name)
+    with tempfile.TemporaryDirectory() as folder:
+        rows, messages = Path(folder) / "rows.jsonl", Path(folder) / "messages.jsonl"
+        write(samples, rows, "openai-chat")
+        with messages.open("w", encoding="utf-8") as file:
+            for line in rows.read_text(encoding="utf-8").splitlines():
+                file.write(json.dumps([plain(message) for message in json.loads(line)["messages"]]) + "\n")
+        urlopen(url).read()  # noqa: S310 - on loopback; what was billed before
+        python = installed(tool, environments)
+        command = [str(python), "-m", "benchmarks.peers.five", tool.adapter, url, str(messages)]
+        subprocess.run(command, env=environment(Path(folder)), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    requests, sent, received = json.loads(urlopen(url).read())  # noqa: S310 - on loopback
+    usd = (sent * PRICE["input"] + received * PRICE["output"]) / 1e6
+    saved = f"{first / usd:.1f}x less" if usd < first else f"{usd / first:.1f}x more"
+    return f"| {name} | {requests:,} | {sent:,} | {received:,} | ${usd:.4f} | {saved} |"
+
+
+def plain(message: "dict[str, Any]") -> "dict[str, Any]":
+    """A message with the fields that all tools know."""
+    kept = {name: message[name] for name in ("role", "tool_calls", "tool_call_id") if message.get(name)}
+    return {**kept, "content": message.get("content") or ""}
+
+
 def main() -> None:
     from judgekit import Judge, Price, read
 
-    samples = list(islice(read(Path(sys.argv[1]) if sys.argv[1:] else TAU2), SAMPLES))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("recordings", type=Path, nargs="?", default=TAU2)
+    parser.add_argument("--peers", type=Path, help="the folder in which environments of other tools are, or are made")
+    given = parser.parse_args()
+    samples = list(islice(read(given.recordings), SAMPLES))
     print(
         f"{len(samples)} conversations, {len(QUESTIONS)} questions, ${PRICE['input']} and ${PRICE['output']} a million tokens\n"
     )
@@ -106,6 +147,8 @@ def main() -> None:
         first = judge("first", model="openai-decisions/judge")
         cascade = ask(samples, first, judge("careful"))
         print(row("cascade: decision model, then each by itself for a fifth", cascade, usd)[0])
+        for peer in PEERS if given.peers else ():
+            print(peer_row(peer, given.peers.absolute(), url, samples, usd))
     most = overhead(samples, alone, joint)
     print(f"\nA joint request has at most {most:.2f} times the tokens of the recording and all questions (goal: 1.15).")
 

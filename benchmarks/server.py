@@ -154,18 +154,28 @@ class CountingServer(Server):
 class BillingServer(Server):
     """Answers in the form that is asked for, and bills a token for four characters, also of the schema and the answer.
 
-    Decisions are sure of four answers of five, and a tier is granted as it is asked for.
+    Decisions are sure of four answers of five, a tier is granted as it is asked for, and a GET gets what was billed since
+    the last one.
     """
 
+    billed: tuple[int, int, int] = (0, 0, 0)
+    """Requests, tokens of input and of output."""
+
     def reply(self, body: bytes) -> None:
+        if not body:
+            said, BillingServer.billed = http(BillingServer.billed), (0, 0, 0)
+            return self.write(said)
         asked = json.loads(body)
         if "questions" in asked:
             return self.write(decision(asked))
         characters = sum(len(text) for message in asked["messages"] for text in texts(message.get("content")))
-        characters += len(json.dumps(asked["response_format"]["json_schema"]["schema"]))
-        message = message_for(asked)
-        tier = asked.get("service_tier", "default")
-        return self.write(completion(message, characters // 4, len(str(message["content"])) // 4, service_tier=tier))
+        characters += sum(len(json.dumps(tool)) for tool in asked.get("tools", ()))
+        characters += len(json.dumps(asked.get("response_format", {}).get("json_schema", {}).get("schema", "")))
+        message, tier = message_for(asked), asked.get("service_tier", "default")
+        sent, received = characters // 4, len(str(message.get("content", message))) // 4
+        before = BillingServer.billed
+        BillingServer.billed = (before[0] + 1, before[1] + sent, before[2] + received)
+        return self.write(completion(message, sent, received, service_tier=tier))
 
 
 def texts(content: Any) -> Iterator[str]:
@@ -187,6 +197,8 @@ def message_for(asked: Mapping[str, Any]) -> Mapping[str, object]:
         named = form.get("json_schema")
         schema = named["schema"] if named else schema_in(asked["messages"])
         return {"content": json.dumps(valid(schema, schema.get("$defs", {})))}
+    if any('"score":' in text for message in asked["messages"] for text in texts(message.get("content"))):
+        return {"content": '{"score": 1, "reason": "It was booked."}'}
     return {"content": "The table is booked, as the user asked.\n\nGRADE: C"}
 
 

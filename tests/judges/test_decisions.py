@@ -502,3 +502,13 @@ def test_a_cascade_asks_an_explaining_judge_where_the_first_is_unsure(server):
     assert {row.sample_id for row in asked} == set(unsure) <= set(went_on)
     assert 0 < len(unsure) < 20
     assert all("because" in row.score.reason for row in asked)
+    line = scored.summary["a"]
+    second = (600 + 400 + 50 * 10) / 1e6
+    whole, saved = 20 * second, 20 * second - line.cost_usd
+    assert line.cost_usd == pytest.approx(20 * COST + len(unsure) * second)
+    assert (
+        f"{len(unsure)} of 20 samples went on to a second judge, which saved about ${saved:.4f} of ${whole:.4f}"
+        in list(line.notes())
+    )
+    replayed = run(samples(20), [Selective(sure, 0.75, careful)]).summary["a"]
+    assert f"{len(unsure)} of 20 samples went on to a second judge" in list(replayed.notes())

@@ -1,17 +1,18 @@
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from deepeval import evaluate
 from deepeval.evaluate.configs import AsyncConfig, CacheConfig, DisplayConfig
-from deepeval.metrics import GoalAccuracyMetric, ToolCorrectnessMetric
+from deepeval.metrics import ConversationalGEval, GoalAccuracyMetric, ToolCorrectnessMetric
 from deepeval.models import GPTModel
-from deepeval.test_case import ConversationalTestCase, LLMTestCase, ToolCall, ToolCallParams, Turn
+from deepeval.test_case import ConversationalTestCase, LLMTestCase, MultiTurnParams, ToolCall, ToolCallParams, Turn
 
 from benchmarks.peers import work
 
 QUIET = DisplayConfig(show_indicator=False, print_results=False, inspect_after_run=False)
+SHOWN = [MultiTurnParams.ROLE, MultiTurnParams.CONTENT, MultiTurnParams.TOOLS_CALLED]
 NEVER_ASKED = GPTModel(model="gpt-4o-mini", api_key="-")
 
 
@@ -82,6 +83,25 @@ def judged(url: str, numbers: list[int], at_once: int, cache: str | None) -> Cal
         return [one.score for result in done.test_results for one in result.metrics_data]
 
     return score
+
+
+def five(
+    url: str, conversations: list[list[dict[str, Any]]], questions: Mapping[str, str], at_once: int
+) -> list[float]:
+    """The scores of its metric for the goal and of a metric of one's own for each question."""
+    model = GPTModel(model="gpt-4o-mini", base_url=url, api_key="-")
+    own = [
+        ConversationalGEval(name=name, criteria=asked, evaluation_params=SHOWN, model=model)
+        for name, asked in questions.items()
+    ]
+    done = evaluate(
+        [conversation([one for one in messages if one["role"] != "system"]) for messages in conversations],
+        [GoalAccuracyMetric(model=model), *own],
+        async_config=AsyncConfig(max_concurrent=at_once),
+        display_config=QUIET,
+        cache_config=CacheConfig(write_cache=False),
+    )
+    return [one.score for result in done.test_results for one in result.metrics_data]
 
 
 def memory(path: str) -> Callable[[], int]:

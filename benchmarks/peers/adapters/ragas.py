@@ -1,5 +1,5 @@
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +8,7 @@ from ragas.cache import DiskCacheBackend
 from ragas.dataset_schema import EvaluationDataset, MultiTurnSample
 from ragas.llms import llm_factory
 from ragas.messages import AIMessage, HumanMessage, ToolCall, ToolMessage
+from ragas.metrics import DiscreteMetric
 from ragas.metrics.collections import AgentGoalAccuracyWithoutReference, ToolCallAccuracy, ToolCallF1
 
 from benchmarks.peers import work
@@ -79,6 +80,27 @@ def judged(url: str, numbers: list[int], at_once: int, cache: str | None) -> Cal
         return (await metric.ascore(user_input=messages)).value
 
     return lambda: gathered(one, given, at_once)
+
+
+async def five(
+    url: str, conversations: list[list[dict[str, Any]]], questions: Mapping[str, str], at_once: int
+) -> list[Any]:
+    """The scores of its metric for the goal and of a metric of one's own for each question."""
+    llm = llm_factory("gpt-4o-mini", client=AsyncOpenAI(base_url=url, api_key="-"))
+    goal = AgentGoalAccuracyWithoutReference(llm=llm)
+    own = [
+        DiscreteMetric(name=name, prompt=f"{asked}\n\n{{conversation}}", allowed_values=["yes", "no"])
+        for name, asked in questions.items()
+    ]
+
+    async def one(given: tuple[Any, list[dict[str, Any]]]) -> Any:
+        metric, messages = given
+        shown = conversation({"messages": messages, "reference_tool_calls": []})
+        if metric is goal:
+            return (await goal.ascore(user_input=shown.user_input)).value
+        return (await metric.ascore(llm=llm, conversation=shown.pretty_repr())).value
+
+    return await gathered(one, [(metric, messages) for messages in conversations for metric in (goal, *own)], at_once)
 
 
 def memory(path: str) -> Callable[[], Awaitable[int]]:

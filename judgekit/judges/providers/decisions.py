@@ -43,7 +43,6 @@ class DecisionsClient(OpenAIClient):
         import openai  # noqa: PLC0415 - takes half a second
 
         self._http.event_hooks = {"request": [self._keep_own_headers], "response": [self._read_problem]}
-        self._omit = openai.omit
         self._sdk = openai.AsyncOpenAI(
             api_key=connection.api_key or "no-key", base_url=self._base_url, http_client=self._http, max_retries=0
         )
@@ -63,13 +62,13 @@ class DecisionsClient(OpenAIClient):
         system, recording = request.messages
         is_text = "input" not in request.schema
         shown: list[Any] = [{"role": "user", "content": _parts(request)}] if is_text else json.loads(recording.content)
+        cache_key = {"prompt_cache_key": request.prefix_key} if request.prefix_key else {}
         try:
             async with self._sdk.decisions.with_streaming_response.create(
                 model=request.model,
                 input=[{"role": "system", "content": system.content}, *shown],
                 questions=cast("Any", request.typed_questions),
-                prompt_cache_key=request.prefix_key or self._omit,
-                extra_body=request.params or None,
+                extra_body={**cache_key, **request.params} or None,  # openai 3.26 has no argument for the key
                 timeout=self._timeout,
             ) as response:
                 raw = response.http_response

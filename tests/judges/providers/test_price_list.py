@@ -69,6 +69,16 @@ MODELS: dict[str, Any] = {
         "input_cost_per_token_above_272k_tokens": 2e-6,
         "input_cost_per_token_above_272k_tokens_flex": 1e-6,
     },
+    "gpt-decides": {
+        **CHAT,
+        "input_cost_per_token_decisions": 1e-7,
+        "output_cost_per_token_decisions": 0.0,
+        "cache_read_input_token_cost_decisions": 1e-8,
+        "cache_creation_input_token_cost_decisions": 1.25e-7,
+        "input_cost_per_token_above_272k_tokens_decisions": 2e-7,
+        "output_cost_per_token_above_272k_tokens_decisions": 0.0,
+    },
+    "gpt-decides-somehow": {**CHAT, "input_cost_per_token_decisions": 1e-7},
     "claude-1": {**CHAT, "litellm_provider": "anthropic", "cache_creation_input_token_cost": 1.25e-6},
     "gemini/gemini-1": {**CHAT, "litellm_provider": "gemini"},
     "fireworks_ai/accounts/f/models/m": {**CHAT, "litellm_provider": "fireworks_ai"},
@@ -138,6 +148,18 @@ def openai(server, monkeypatch) -> Any:
 
 
 # --- what the list says
+
+
+def test_decisions_have_prices_of_their_own(installed):
+    installed()
+    price = find_list_price("openai-decisions/gpt-decides", ())
+    assert (price.input, price.output, price.cached, price.written) == (0.1, 0, 0.01, 0.125)
+    assert [(tokens, tier.input, tier.written) for tokens, tier in price.tiers] == [(272_000, 0.2, 0.125)]
+    usage = Usage(input_tokens=1000, output_tokens=9, cached_tokens=100, extra={"cache_write_tokens": 500})
+    assert price.of(usage) == pytest.approx((400 * 0.1 + 500 * 0.125 + 100 * 0.01) / 1e6)
+    assert find_list_price("openai/gpt-decides", ()).input == 1
+    assert find_list_price("openai-decisions/gpt-decides-somehow", ()) is None
+    assert find_list_price("openai-decisions/gpt-plain", ()) is None
 
 
 @pytest.mark.parametrize(
