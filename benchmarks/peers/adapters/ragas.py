@@ -21,9 +21,9 @@ def calls(of: list[work.Call]) -> list[ToolCall]:
     return [ToolCall(name=name, args=args) for name, args in of]
 
 
-def conversation(record: dict[str, Any]) -> MultiTurnSample:
-    """A record in ragas's types, by hand: it reads no format of others."""
-    messages = [
+def messages(record: dict[str, Any]) -> list[Any]:
+    """The messages of a record in ragas's types, by hand: it reads no format of others."""
+    return [
         AIMessage(
             content=one["content"] or "",
             tool_calls=calls(
@@ -37,8 +37,12 @@ def conversation(record: dict[str, Any]) -> MultiTurnSample:
         else TYPES[one["role"]](content=one["content"])
         for one in record["messages"]
     ]
+
+
+def conversation(record: dict[str, Any]) -> MultiTurnSample:
+    """A record in ragas's types."""
     expected = calls([(call["name"], call["args"]) for call in record["reference_tool_calls"]])
-    return MultiTurnSample(user_input=messages, reference_tool_calls=expected)
+    return MultiTurnSample(user_input=messages(record), reference_tool_calls=expected)
 
 
 def conversations(path: str) -> EvaluationDataset:
@@ -94,13 +98,13 @@ async def five(
     ]
 
     async def one(given: tuple[Any, list[dict[str, Any]]]) -> Any:
-        metric, messages = given
-        shown = conversation({"messages": messages, "reference_tool_calls": []})
+        metric, recorded = given
+        shown = messages({"messages": recorded})
         if metric is goal:
-            return (await goal.ascore(user_input=shown.user_input)).value
-        return (await metric.ascore(llm=llm, conversation=shown.pretty_repr())).value
+            return (await goal.ascore(user_input=shown)).value
+        return (await metric.ascore(llm=llm, conversation="\n".join(each.pretty_repr() for each in shown))).value
 
-    return await gathered(one, [(metric, messages) for messages in conversations for metric in (goal, *own)], at_once)
+    return await gathered(one, [(metric, recorded) for recorded in conversations for metric in (goal, *own)], at_once)
 
 
 def memory(path: str) -> Callable[[], Awaitable[int]]:
