@@ -47,6 +47,7 @@ NAMES = [
     *("answer_match", "classification", "reciprocal_rank", "average_precision", "ndcg", "err", "auc", "precision_at_k"),
     *("recall_at_k", "hit_rate", "adaptability", "collaboration_efficiency", "portability", "max_messages"),
     *("max_tool_calls", "max_repeated_calls", "max_tool_error_rate", "max_tokens", "max_cost", "max_seconds"),
+    *("errors_ignored", "invented_arguments", "unfinished", "claims_without_call"),
     *("imported", "topic_adherence", "agent_goal_accuracy_with_reference", "agent_goal_accuracy_without_reference"),
     *("handoff_quality", "weighted_criteria", "pairwise", "panel", "prompt"),
 ]
