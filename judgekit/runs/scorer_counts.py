@@ -126,7 +126,7 @@ class ScorerCounts(ScoredValues):
     def _add_escalated(self, score: Score) -> None:
         """Count a score of a cascade: whether a second judge was asked, and what it cost."""
         self.escalated["samples"] += bool(score.calls)
-        if "doubted" not in score.details or score.label == "low_confidence":
+        if not score.calls or "doubted" not in score.details or score.label == "low_confidence":
             return
         first, second = score.calls[0].judge, score.calls[-1].judge
         self.escalated["asked"] += 1

@@ -14,6 +14,7 @@ from judgekit.scorers.scope import ScopedScorer
 from judgekit.scorers.tool_calls.constraints import Forbid, MaxSteps
 from judgekit.scoring import attempt, signature
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage, Usage
+from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import Ranking, Sample
 from judgekit.traces.trace import Trace
 
@@ -79,7 +80,13 @@ def spoken(text, found, query, *, tokens, error):
     """A conversation with some text, the documents that it finds, an argument, an usage, and a failure or none."""
     return [
         HumanMessage("Look it up."),
-        AIMessage(tool_calls=[ToolCall("find", id="1"), ToolCall("look", {"q": query}, id="2")], usage=tokens),
+        AIMessage(
+            tool_calls=[
+                ToolCall("find", {"order_id": "W-12345"} if error else {}, id="1"),
+                ToolCall("look", {"q": query}, id="2"),
+            ],
+            usage=tokens,
+        ),
         ToolMessage(found, tool_call_id="1"),
         ToolMessage("?", tool_call_id="2", is_error=error),
         *[AIMessage(tool_calls=[ToolCall("look", {"q": query}, id="3")], usage=tokens)] * (3 if error else 1),
@@ -96,11 +103,12 @@ def sample(*, changed):
         AIMessage("Done.", usage=two),
     ]
     talk = (
-        spoken("No.", '["y"]', "b", tokens=Usage(input_tokens=5, output_tokens=5), error=True)
+        spoken("No. I've asked the docs.", '["y"]', "b", tokens=Usage(input_tokens=5, output_tokens=5), error=True)
         if changed
         else spoken("Yes.", '["x"]', "a", tokens=two, error=False)
     )
-    child = Trace(messages=talk, metadata={"call_id": "a"}, cost_usd=2 if changed else 1)
+    tools = [ToolDefinition("ask_docs")]
+    child = Trace(messages=talk, tools=tools, metadata={"call_id": "a"}, cost_usd=2 if changed else 1)
     return Sample(
         id="1",
         trace=Trace(messages=own, children=[child], cost_usd=1),
@@ -122,7 +130,7 @@ def evidence(scorer, judge, changed):
 
 
 def test_what_a_sub_agent_does_changes_the_evidence_in_the_scope_tree_and_else_there_is_a_warning():
-    cases = sorted(CLASSES.keys() - WITHOUT_MESSAGES - OF_SEVERAL_AGENTS - {"max_seconds"})
+    cases = sorted(CLASSES.keys() - WITHOUT_MESSAGES - OF_SEVERAL_AGENTS - {"max_seconds", "unfinished"})
     for name in cases:
         judge = ScriptedJudge(lambda request: ANSWERS[request.schema_name])
         options = OPTIONS.get(name, {}) | ({"judge": judge} if name in JUDGED else {})
