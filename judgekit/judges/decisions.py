@@ -108,7 +108,7 @@ def choice_question(prompt: Prompt, labels: Mapping[str, str]) -> TypedQuestion:
     if any(labels.values()):
         return TypedQuestion(shown, labels=tuple(labels.items()))
     verdict = form["verdict"]
-    defined = {found[2]: f"{found[1] or ''}{found[3].strip()}" for found in _DEFINED.finditer(verdict)}
+    defined = {match[2]: f"{match[1] or ''}{match[3].strip()}" for match in _DEFINED.finditer(verdict)}
     if defined.keys() != labels.keys() or _DEFINED.sub("", verdict).strip("."):
         return TypedQuestion(prompt.question, labels=tuple(labels.items()))
     return TypedQuestion(shown, labels=tuple(defined.items()))
@@ -126,8 +126,8 @@ def decision_request(
     The recording is shown as fenced text, unless it is given as ``recorded`` messages.
     """
     texts = (*filled.inputs.items(), *prompt.option_values)
-    asked = [question.param(f"q{number}", texts) for number, question in enumerate(answer.questions, 1)]
-    questions = cast("list[JsonObject]", asked)
+    params = [question.param(f"q{number}", texts) for number, question in enumerate(answer.questions, 1)]
+    questions = cast("list[JsonObject]", params)
 
     def accept(text: str) -> Decisions:
         decided = read_decisions(text, questions)

@@ -21,7 +21,7 @@ def recorded_messages(trace: Trace) -> "list[InputUnionMember1]":
     if trace.children:
         raise RejectedError("recording = 'messages' cannot show sub-agents: use recording = 'text'")
     pairing = pair_results(trace.messages)
-    items: list[InputUnionMember1] = []
+    recorded: list[InputUnionMember1] = []
     for index, message in enumerate(trace.messages):
         text = escape_surrogates(message.text)
         if isinstance(message, ToolMessage):
@@ -31,15 +31,15 @@ def recorded_messages(trace: Trace) -> "list[InputUnionMember1]":
                 )
             shown = f"error: {text}" if message.is_error else text
             called = _call_id(call.message, call.position)
-            items.append({"type": "function_call_output", "call_id": called, "output": shown})
+            recorded.append({"type": "function_call_output", "call_id": called, "output": shown})
             continue
         if text:
-            items.append(_message(message, text))
+            recorded.append(_message(message, text))
         if isinstance(message, SystemMessage):
             continue
         for position, call_made in enumerate(message.tool_calls):
             arguments = compact_json(call_made.args) if call_made.args_raw is None else call_made.args_raw
-            items.append(
+            recorded.append(
                 {
                     "type": "function_call",
                     "call_id": _call_id(index, position),
@@ -47,7 +47,7 @@ def recorded_messages(trace: Trace) -> "list[InputUnionMember1]":
                     "arguments": escape_surrogates(arguments),
                 }
             )
-    return items
+    return recorded
 
 
 def _call_id(message: int, position: int) -> str:

@@ -64,8 +64,8 @@ class ScorerSummary(ScorerCounts):
                 f"repeats: {repeats['made'] / repeats['samples']:.1f} of at most {repeats['most'] / repeats['samples']:.0f} "
                 f"per sample; {repeats['saved']:,} requests saved"
             )
-        if asked := self.escalated["asked"]:
-            yield f"{asked:,} of {count_text(self.escalated['samples'], 'sample')} went on to a second judge{self._cascade_savings()}"
+        if escalated := self.escalated["asked"]:
+            yield f"{escalated:,} of {count_text(self.escalated['samples'], 'sample')} went on to a second judge{self._cascade_savings()}"
         if self.damaged_samples:
             rows = count_text(len(self.damaged_samples), "damaged row")
             samples = join_limited(self.damaged_samples, _SAMPLES_SHOWN, ", ")

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import create_model
 
-from judgekit import plan, resume, run
+from judgekit import audit, plan, resume, run
 from judgekit.alignment.align import prepare
+from judgekit.analysis.labels import HumanLabel
 from judgekit.errors import ConfigError, ModelError
 from judgekit.judges.doctor import diagnose
 from judgekit.judges.judge import Judge
@@ -512,3 +513,20 @@ def test_a_cascade_asks_an_explaining_judge_where_the_first_is_unsure(server):
     )
     replayed = run(samples(20), [Selective(sure, 0.75, careful)]).summary["a"]
     assert f"{len(unsure)} of 20 samples went on to a second judge" in list(replayed.notes())
+
+
+def test_an_audit_finds_the_confidence_from_which_a_decision_model_is_right(server):
+    server.script = [good]
+    run_of_decisions = run(samples(150), prompted(decider(server), "a"))
+    scored = [row for row in run_of_decisions if row.score.value is not None]
+    labels = [
+        HumanLabel(
+            sample=row.sample_id,
+            scorer="a",
+            value=row.score.value if row.score.confidence > 0.7 else 1 - row.score.value,
+            selection="random",
+        )
+        for row in scored
+    ]
+    (audited,) = audit(run_of_decisions, labels, guarantee=0.2).scorers
+    assert 0.55 < audited.guarantee.threshold <= 0.85
