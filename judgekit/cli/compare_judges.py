@@ -250,6 +250,8 @@ def _ways(
         scorers += (joint.build(first), alone.build(second), SecondRepeat(alone.build(third), names["alone again"]))
     if sum(map(asks_together, scorers)) < 2:
         raise ConfigError("--together needs two or more scorers that ask the judge; name them with --scorer NAME")
+    if any(judge.decides for judge in alone.judges_used.values()):
+        raise ConfigError("--together compares two ways to ask, and decision models are always asked together")
     objects = asking.model_copy(update={"scorers": (None,) * len(scorers), "min_coverage": settings.min_coverage})
     return BuiltScorers(objects, scorers, joint), ways
 

@@ -310,6 +310,7 @@ def test_one_judge_asked_together_is_compared_with_itself_alone_and_with_the_noi
     [
         (("--scorer", GOAL, "--judge", "openai/a"), "needs two or more scorers that ask the judge"),
         (("--scorer", GOAL, "--scorer", "prompt:tone", *TWO), "compares the ways to ask one judge, found 2 judges"),
+        (("--scorer", GOAL, "--scorer", "prompt:tone", "--judge", "openai-decisions/a"), "are always asked together"),
         (("--scorer", GOAL, "--judge", "openai/a", "--imported", "x"), "leave out --imported, --labels and --label"),
         (("--scorer", GOAL, "--scorer", "prompt:tone", "--judge", "openai/a", "-o", "x.html"), ".json"),
     ],

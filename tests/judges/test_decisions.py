@@ -16,7 +16,7 @@ from pydantic import create_model
 from judgekit import audit, plan, resume, run
 from judgekit.alignment.align import prepare
 from judgekit.analysis.labels import HumanLabel
-from judgekit.errors import ConfigError, ModelError
+from judgekit.errors import ConfigError, JudgeDownError, ModelError
 from judgekit.judges.doctor import diagnose
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
@@ -530,3 +530,9 @@ def test_an_audit_finds_the_confidence_from_which_a_decision_model_is_right(serv
     ]
     (audited,) = audit(run_of_decisions, labels, guarantee=0.2).scorers
     assert 0.55 < audited.guarantee.threshold <= 0.85
+
+
+def test_a_server_that_is_down_was_not_asked(free_port, no_waits):
+    judge = Judge("openai-decisions/m", base_url=f"http://127.0.0.1:{free_port}/v1", attempts=1)
+    with pytest.raises(JudgeDownError, match="Connection"):
+        run(samples(), prompted(judge, "a", "b"))
