@@ -100,17 +100,17 @@ def choice_question(prompt: Prompt, labels: Mapping[str, str]) -> TypedQuestion:
     What a prompt says about the order in which to write the parts of an answer is left out. Of labels without a definition,
     it is the one that the prompt ends with, if that has the form ``"label" if ...; "other label" if ...``.
     """
+    whole = TypedQuestion(prompt.question, labels=tuple(labels.items()))
     if (form := _FORM.search(prompt.question)) is None:
-        return TypedQuestion(prompt.question, labels=tuple(labels.items()))
-    shown = prompt.question[: form.start()]
+        return whole
+    shown, verdict = prompt.question[: form.start()], form["verdict"]
     if replace(prompt, question=shown).holes != prompt.holes:
-        return TypedQuestion(prompt.question, labels=tuple(labels.items()))
+        return whole
     if any(labels.values()):
-        return TypedQuestion(shown, labels=tuple(labels.items()))
-    verdict = form["verdict"]
+        return replace(whole, template=shown)
     defined = {match[2]: f"{match[1] or ''}{match[3].strip()}" for match in _DEFINED.finditer(verdict)}
     if defined.keys() != labels.keys() or _DEFINED.sub("", verdict).strip("."):
-        return TypedQuestion(prompt.question, labels=tuple(labels.items()))
+        return whole
     return TypedQuestion(shown, labels=tuple(defined.items()))
 
 
@@ -194,14 +194,12 @@ def read_decisions(text: str, questions: Sequence[JsonObject]) -> Sequence[Decid
         if answer.type == "refusal":
             decided.append(None)
             continue
-        if answer.type != question["type"]:
+        if answer.type == "score" or answer.type != question["type"]:
             raise ValueError(f"{answer.name} is a {answer.type}, expected a {question['type']}")
         if answer.type == "predicate":
             given, chosen = [(_YES, answer.probability), (_NO, 1 - answer.probability)], ""
-        elif answer.type == "choice":
-            given, chosen = [(str(each.value), each.probability) for each in answer.probabilities], str(answer.choice)
         else:
-            raise ValueError(f"{answer.name} is a {answer.type}, which was not asked for")
+            given, chosen = [(str(each.value), each.probability) for each in answer.probabilities], str(answer.choice)
         decided.append(_decided(f"{answer.name}", given, chosen, question))
     return decided
 

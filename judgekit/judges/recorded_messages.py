@@ -1,9 +1,9 @@
 """Recordings as messages and calls of the Decisions API, without the fence that tells them from instructions."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from judgekit.errors import RejectedError
-from judgekit.traces.message import Message, SystemMessage, ToolMessage
+from judgekit.traces.message import SystemMessage, ToolMessage
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.rendering import compact_json, escape_surrogates
 from judgekit.traces.trace import Trace
@@ -20,43 +20,27 @@ def recorded_messages(trace: Trace) -> "list[InputUnionMember1]":
     """
     if trace.children:
         raise RejectedError("recording = 'messages' cannot show sub-agents: use recording = 'text'")
-    pairing = pair_results(trace.messages)
+    callers = pair_results(trace.messages).calls
     recorded: list[InputUnionMember1] = []
     for index, message in enumerate(trace.messages):
         text = escape_surrogates(message.text)
         if isinstance(message, ToolMessage):
-            if (call := pairing.calls.get(index)) is None:
+            if (caller := callers.get(index)) is None:
                 raise RejectedError(
                     f"message {index + 1} is the result of no call, which recording = 'messages' cannot show: use 'text'"
                 )
-            shown = f"error: {text}" if message.is_error else text
-            called = _call_id(call.message, call.position)
-            recorded.append({"type": "function_call_output", "call_id": called, "output": shown})
+            output = f"error: {text}" if message.is_error else text
+            call_id = _call_id(caller.message, caller.position)
+            recorded.append({"type": "function_call_output", "call_id": call_id, "output": output})
             continue
         if text:
-            recorded.append(_message(message, text))
-        if isinstance(message, SystemMessage):
-            continue
-        for position, call_made in enumerate(message.tool_calls):
-            arguments = compact_json(call_made.args) if call_made.args_raw is None else call_made.args_raw
-            recorded.append(
-                {
-                    "type": "function_call",
-                    "call_id": _call_id(index, position),
-                    "name": escape_surrogates(call_made.name),
-                    "arguments": escape_surrogates(arguments),
-                }
-            )
+            recorded.append(cast("InputUnionMember1", {"role": message.role, "content": text}))
+        for position, call in enumerate(() if isinstance(message, SystemMessage) else message.tool_calls):
+            arguments = escape_surrogates(compact_json(call.args) if call.args_raw is None else call.args_raw)
+            name, call_id = escape_surrogates(call.name), _call_id(index, position)
+            recorded.append({"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments})
     return recorded
 
 
 def _call_id(message: int, position: int) -> str:
     return f"call_{message + 1}_{position + 1}"
-
-
-def _message(message: Message, text: str) -> "InputUnionMember1":
-    if message.role == "system":
-        return {"role": "system", "content": text}
-    if message.role == "developer":
-        return {"role": "developer", "content": text}
-    return {"role": "assistant", "content": text} if message.role == "assistant" else {"role": "user", "content": text}

@@ -233,7 +233,12 @@ class JudgeSettings(FrozenModel):
                 raise ConfigError("tier='flex' has a price of its own: price = {..., flex = {input=..., output=...}}")
         if self.decides:
             object.__setattr__(self, "together", True)
-            self._check_decisions()
+            if self.tier == "flex":
+                raise ConfigError("tier='flex': decision models have no such tier; leave it out")
+            if self.recording == "messages" and (self.images is not None or self.conversation_tokens is not None):
+                raise ConfigError(
+                    "recording = 'messages' has no images and no conversation_tokens: use recording = 'text'"
+                )
         elif self.recording == "messages":
             raise ConfigError(f"recording = 'messages' is for decision models, such as {DECISIONS}/gpt-6-luna")
         if any(other.decides != self.decides for other in self.fallback):
@@ -245,12 +250,6 @@ class JudgeSettings(FrozenModel):
                 get_provider(self.provider)
             if self.base_url is not None:
                 _must_be_an_address(self.base_url)
-
-    def _check_decisions(self) -> None:
-        if self.tier == "flex":
-            raise ConfigError("tier='flex': decision models have no such tier; leave it out")
-        if self.recording == "messages" and (self.images is not None or self.conversation_tokens is not None):
-            raise ConfigError("recording = 'messages' has no images and no conversation_tokens: use recording = 'text'")
 
     @property
     def decides(self) -> bool:
