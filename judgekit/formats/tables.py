@@ -1,8 +1,12 @@
-"""Tables of dataset rows: CSV, Parquet and Arrow."""
+"""Tables of dataset rows: CSV, Parquet and Arrow. Those of promptfoo repeat columns for each prompt and provider.
+
+question,[echo] Answer: {{question}},Status,Score,Named Scores,Metric: tone,Grader Reason,Comment,[openai:gpt] Answer: ...
+"""
 
 import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, time
 from functools import cache
 from importlib.abc import Loader
@@ -19,8 +23,11 @@ from judgekit.formats.columns import Columns
 from judgekit.formats.compression import bounded_lines
 from judgekit.formats.encodings import decode_error_text
 from judgekit.formats.files import File, FileRecord, parse_json
-from judgekit.formats.output_columns import OutputColumns
+from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import MEASUREMENT_FIELDS
+
+_AFTER_OUTPUT = ["Status", "Score", "Named Scores"]
+_LAST = "Comment"
 
 STRUCTURES = frozenset(
     {
@@ -48,6 +55,50 @@ _HINTS = {
     "unexpected end": "a quote that is opened in this row is never closed",
     "new-line character": "a carriage return outside quotes; lines end in \\n or \\r\\n",
 }
+
+
+@dataclass(frozen=True)
+class OutputColumns:
+    """The places of the outputs in a row.
+
+    Attributes:
+        header: The names of all columns.
+        blocks: The columns of each output, which begin with its text.
+    """
+
+    header: Sequence[str]
+    blocks: Sequence[range]
+
+    @classmethod
+    def find(cls, header: Sequence[str]) -> "OutputColumns | None":
+        """Return the places of the outputs; ``None`` if this is another kind of table."""
+        starts = [at for at in range(len(header)) if list(header[at + 1 : at + 4]) == _AFTER_OUTPUT]
+        ends = [at + 1 for at, name in enumerate(header) if name == _LAST]
+        blocks = [range(start, next((end for end in ends if end > start), len(header))) for start in starts]
+        return cls(header, blocks) if blocks else None
+
+    @property
+    def variables(self) -> Sequence[str]:
+        """The names of the columns before the outputs: the variables of the test."""
+        return self.header[: self.blocks[0].start]
+
+    def record(self, variables: Sequence[str], cells: Sequence[str], number: int) -> JsonObject:
+        """Return a row as a record."""
+        last = self.blocks[-1].stop
+        others: JsonObject = {name: cell for name, cell in zip(self.header[last:], cells[last:], strict=True) if cell}
+        return {
+            "testIdx": number,
+            "vars": dict(zip(variables, cells, strict=False)),
+            "outputs": [
+                {
+                    "header": self.header[block.start],
+                    "output": cells[block.start],
+                    **{self.header[at]: cells[at] for at in block[1:] if cells[at]},
+                }
+                for block in self.blocks
+            ],
+            **({"columns": others} if others else {}),
+        }
 
 
 def csv_rows(file: File, columns: Columns) -> Iterator[FileRecord]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from judgekit.formats.output_columns import OutputColumns
+from judgekit.formats.tables import OutputColumns
 
 BLOCK = ("[p] x", "Status", "Score", "Named Scores", "Grader Reason", "Comment")
 

@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from judgekit.errors import TraceError
-from judgekit.formats.parquet_pages import page_sizes
+from judgekit.formats.arrow_batches import page_sizes
 
 CELLS = {
     "text": [f"text {number} " * (number % 50) for number in range(5_000)],

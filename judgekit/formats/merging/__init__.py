@@ -1,7 +1,6 @@
 """Merging of spans into one conversation: model calls repeat their history, tools and agents have their own spans."""
 
-from judgekit.formats.merging.call_joining import join_calls
-from judgekit.formats.merging.conversation import merge_steps
+from judgekit.formats.merging.conversation import join_calls, merge_steps
 from judgekit.formats.merging.step import SpanStep
 from judgekit.formats.merging.tools import distinct_tools
 

@@ -22,15 +22,14 @@ from typing import TypeAlias
 
 from judgekit.formats.merging.comparison import (
     Utterance,
+    Variants,
     call_ids,
     prefix_hashes,
     repeats_last,
     split_instructions,
     utterances,
 )
-from judgekit.formats.merging.levels import Level, Levels
-from judgekit.formats.merging.step import SpanStep
-from judgekit.formats.merging.variants import Variants
+from judgekit.formats.merging.step import Level, Levels, SpanStep
 from judgekit.formats.spans import UNKNOWN_START, Span
 from judgekit.traces.message import AIMessage, Message, SystemMessage, ToolMessage
 

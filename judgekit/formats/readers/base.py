@@ -8,7 +8,6 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError, short_repr
 from judgekit.formats.blocks.reply import OTHER_CHOICES
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.formats.handoffs import HIDDEN_WORK, hidden_work_warnings
 from judgekit.formats.merging.comparison import call_ids, utterances
 from judgekit.formats.row_facts import (
     FACT_COLUMNS,
@@ -33,6 +32,12 @@ from judgekit.traces.pairing import pair_results
 from judgekit.traces.recording import Label, ToolDefinition, TraceWarning
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import Trace
+
+_BACK = "transfer_back_to_"
+HIDDEN_WORK = (
+    "no agent that hands back to its supervisor shows a tool call, and none is recorded with"
+    ' output_mode="last_message"; use output_mode="full_history"'
+)
 
 _ANSWERS: Sequence[tuple[str, str, type]] = (
     ("openai-chat", "choices", list),
@@ -393,3 +398,20 @@ def require_object(record: JsonValue) -> JsonObject:
     if not isinstance(record, dict):
         raise TraceError(f"expected an object, found {short_repr(record)}")
     return record
+
+
+def hidden_work_warnings(messages: Sequence[Message]) -> list[TraceWarning]:
+    """Return a warning if no agent that hands back to a supervisor of LangGraph shows a call of a tool.
+
+    By default, supervisors keep only the last message of their agents.
+    """
+    calls = [
+        (message.agent, call.name.startswith(_BACK))
+        for message in messages
+        if message.role == "assistant"
+        for call in message.tool_calls
+    ]
+    agents = {agent for agent, hands_back in calls if hands_back}
+    if not agents or None in agents or any(agent in agents and not hands_back for agent, hands_back in calls):
+        return []
+    return [TraceWarning(HIDDEN_WORK)]

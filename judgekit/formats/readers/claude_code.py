@@ -17,13 +17,16 @@ from judgekit.formats.blocks.anthropic import read_message, read_usage
 from judgekit.formats.blocks.common import content_items
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import as_records, build_sample
-from judgekit.formats.readers.claude_code_agents import TOOLS, inherited_rows, progress_rows, starting_calls
 from judgekit.formats.readers.claude_code_rows import (
+    TOOLS,
     SessionRow,
     conversation_rows,
     group_replies,
     group_threads,
+    inherited_rows,
     injected_rows,
+    progress_rows,
+    starting_calls,
 )
 from judgekit.formats.session_files import SUB_AGENT_FILE, agent_of_file
 from judgekit.formats.sub_agents import SubAgents, unread_file

@@ -18,9 +18,8 @@ from judgekit.formats.blocks.common import read_counts
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.merging import SpanStep
 from judgekit.formats.readers.base import as_records, build_sample, first_record
-from judgekit.formats.readers.dataset_items import read_expected, read_item
 from judgekit.formats.readers.payloads import exchange_messages, take_payload
-from judgekit.formats.readers.run_trees import as_span, merge_versions, read_tree
+from judgekit.formats.readers.run_trees import as_span, merge_versions, read_expected, read_item, read_tree
 from judgekit.formats.score_records import AUDIT_HINT, read_score, score_system
 from judgekit.formats.spans import Span
 from judgekit.formats.values import as_list, as_object, first_value, objects_in, parse_if_complete, str_or_none, without

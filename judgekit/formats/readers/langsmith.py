@@ -18,9 +18,8 @@ from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import label_source
 from judgekit.formats.merging import SpanStep
 from judgekit.formats.readers.base import as_records, build_sample, first_record
-from judgekit.formats.readers.dataset_items import read_expected, read_item
 from judgekit.formats.readers.payloads import exchange_messages, parse_structured_json, take_payload
-from judgekit.formats.readers.run_trees import as_span, merge_versions, read_tree
+from judgekit.formats.readers.run_trees import as_span, merge_versions, read_expected, read_item, read_tree
 from judgekit.formats.score_records import make_label
 from judgekit.formats.spans import Span, find_roots
 from judgekit.formats.values import as_object, objects_in, parse_if_json, str_or_none, without

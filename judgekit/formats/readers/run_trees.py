@@ -1,4 +1,4 @@
-"""Trees of runs, as platforms export them: spans with a kind, an input and an output each."""
+"""Trees of runs, as platforms export them: spans with a kind, an input and an output each; and items of their datasets."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,13 +10,15 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError, short_repr
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.merging import SpanStep, merge_steps
-from judgekit.formats.readers.payloads import messages_in, parse_structured_json
+from judgekit.formats.readers.base import build_sample
+from judgekit.formats.readers.payloads import messages_in, parse_structured_json, take_payload
 from judgekit.formats.readers.span_steps import read_steps
 from judgekit.formats.row_facts import STRUCTURE_WARNING, single_text, to_text
 from judgekit.formats.spans import Span, read_spans, time_range
-from judgekit.formats.values import lookup, without
+from judgekit.formats.values import as_object, lookup, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.recording import ToolDefinition
+from judgekit.traces.sample import Sample
 
 _TEXTS = {
     HumanMessage: ("question", "query", "input", "prompt", "task", "message"),
@@ -185,3 +187,57 @@ def _stated_text(value: JsonValue, kind: type[HumanMessage | AIMessage]) -> str 
 
 def _plain(text: str) -> str:
     return " ".join(text.split())
+
+
+def read_item(row: FieldTracker, index: int, input_name: str, output_name: str) -> Sample:
+    """Return the sample of a dataset's item.
+
+    The values next to the question are fields of the sample. The expected output is the reference: its text, the texts
+    of a list, or the last message and the calls of messages.
+    """
+    row.warn("an item of a dataset, without a run of an agent; its expected output is the reference")
+    fields: JsonObject = {}
+    messages = _item_texts(row, input_name, HumanMessage, fields)
+    if not isinstance(row.peek("metadata"), dict | None):
+        fields["metadata"] = row.take("metadata")
+    facts = read_expected(row, output_name, fields)
+    return build_sample(row, index, {"messages": messages}, identity=row.id("id"), **facts)
+
+
+def read_expected(row: FieldTracker, name: str, fields: JsonObject) -> dict[str, object]:
+    """Take an expected output as references and fields of the sample, which are these and what it holds next to its text.
+
+    Messages stay where they are too, since they say more than references can.
+    """
+    facts: dict[str, object] = {"fields": fields}
+    expected = parse_structured_json(row.peek(name))
+    if isinstance(expected, list) and expected and all(isinstance(text, str) for text in expected):
+        row.take(name)
+        return {**facts, "references": expected}
+    holder = FieldTracker({name: expected}, row.path, row.warnings)
+    outputs = [message for message in _item_texts(holder, name, AIMessage, fields) if isinstance(message, AIMessage)]
+    calls = [call for message in outputs for call in message.tool_calls]
+    text = next((message.text for message in reversed(outputs) if message.text), None)
+    is_text = text == to_text(expected) or ("role" not in as_object(expected) and text in as_object(expected).values())
+    if outputs and not is_text:
+        row.warn("messages, of which the last answer and the calls are the reference", name)
+    else:
+        row.take(name)
+    facts |= {} if text is None else {"reference": text}
+    return {**facts, "reference_tool_calls": calls} if calls else facts
+
+
+def _item_texts(
+    row: FieldTracker, name: str, kind: type[HumanMessage | AIMessage], fields: JsonObject
+) -> list[Message]:
+    """Take a field with messages, a text or any other value, whose JSON is the text. The rest goes into ``fields``."""
+    if row.peek(name) in (None, {}, ""):
+        return []
+    payload = take_payload(row, name, kind)
+    fields |= {key: held for key, held in payload.extra.items() if key not in fields}
+    if kept := {key: held for key, held in payload.extra.items() if fields[key] != held}:
+        fields[name] = kept
+    if payload.messages:
+        return [*payload.messages]
+    row.warn(STRUCTURE_WARNING, name)
+    return [kind(to_text(parse_structured_json(row.take(name))))]
