@@ -27,6 +27,7 @@ from judgekit.formats.readers.judgekit import JudgekitReader
 from judgekit.formats.records import records_in
 from judgekit.formats.session_files import SESSION_FORMATS, SessionFiles, sub_agent_records
 from judgekit.formats.unread import silence
+from judgekit.formats.values import is_encodable
 from judgekit.locations import Location
 from judgekit.traces.equality import MOST_LEVELS, is_deeper
 from judgekit.traces.fast_models import construct, set_unvalidated
@@ -141,14 +142,12 @@ def _shared_sessions(file: File, columns: Columns) -> TraceError | None:
 def _joined(records: Iterable[FileRecord]) -> Iterator[FileRecord]:
     """Yield rows that belong together as one list, after those that cannot be read."""
     rows: list[JsonValue] = []
-    clean = True
     for record in records:
         if isinstance(record.value, TraceError):
             yield record
         else:
             rows.append(record.value)
-            clean = clean and record.clean
-    yield FileRecord(None, rows, clean)
+    yield FileRecord(None, rows)
 
 
 def _in_document(
@@ -181,8 +180,8 @@ def _in_document(
     name = path_text(file.path)
     if rows is not None:
         source = _Source(file.path, name, reader, RecordReaders(reader) if is_detected else None)
-        return reader, chain(notices, _in_rows((FileRecord(None, row, document.clean) for row in rows), source))
-    records = [FileRecord(None, conversation, document.clean) for conversation in conversations]
+        return reader, chain(notices, _in_rows((FileRecord(None, row) for row in rows), source))
+    records = [FileRecord(None, conversation) for conversation in conversations]
     source = _Source(file.path, name, reader)
     return reader, chain(
         notices, (partial(_read, record, reader, source, index) for index, record in enumerate(records))
@@ -246,7 +245,7 @@ def _read(record: FileRecord, reader: Reader, source: _Source, index: int, numbe
     """Return a conversation as a sample, or the error that it cannot be read, which holds on to no record."""
     try:
         value = record.parsed()
-        clean = value if record.clean else _without_surrogates(value)
+        clean = value if is_encodable(value) else _without_surrogates(value)
         sample = reader.sample(clean, number)
         if sample.trace.children and is_deeper(sample, MOST_LEVELS):
             raise TraceError(f"nested more than {MOST_LEVELS} levels deep (each sub-agent within another counts two)")

@@ -49,14 +49,10 @@ class FileLine(NamedTuple):
 
 
 class FileRecord(NamedTuple):
-    """A record of a file: its value, or the error that it cannot be read, and its first line if it has one.
-
-    ``clean`` means that it is known to hold no lone surrogates.
-    """
+    """A record of a file: its value, or the error that it cannot be read, and its first line if it has one."""
 
     line_number: int | None
     value: JsonValue | TraceError
-    clean: bool = False
 
     def parsed(self) -> JsonValue:
         """Return the value."""
@@ -204,8 +200,7 @@ class File:
     def parsed(self, line: FileLine) -> FileRecord:
         """Return a line of JSON, or the lines of one object, as a record."""
         try:
-            value, clean = _parse(line.text, self.encoding)
-            return FileRecord(line.number, value, clean)
+            return FileRecord(line.number, parse_json(line.text, self.encoding))
         except ValueError as error:
             problem = _not_json(error)
             if self.container == "lines":  # the parser always counts it as line 1
@@ -216,7 +211,7 @@ class File:
         """Return the one JSON value of the file; ``None`` if it holds concatenated objects."""
         content = self._content()
         try:
-            return FileRecord(None, *_parse(content, self.encoding))
+            return FileRecord(None, parse_json(content, self.encoding))
         except ValueError as error:
             objects = _objects(content)
             first, second = next(objects, None), next(objects, None)
@@ -249,7 +244,7 @@ class File:
                 for name in names:
                     sample = _member(archive, name)
                     if header is not None and not isinstance(sample.value, TraceError):
-                        sample = sample._replace(value={"header": header, "sample": sample.value}, clean=False)
+                        sample = sample._replace(value={"header": header, "sample": sample.value})
                     yield sample
         except TraceError as error:
             raise TraceError(error.problem, path=self.path) from error
@@ -263,7 +258,7 @@ class File:
 
     def _is_json(self, text: bytes) -> bool:
         try:
-            _parse(text, self.encoding)
+            parse_json(text, self.encoding)
         except ValueError:
             return False
         return True
@@ -280,7 +275,7 @@ def _objects(content: bytes) -> Iterator[FileLine]:
 
 def _member(archive: Archive, name: str) -> FileRecord:
     try:
-        return FileRecord(None, *_parse(archive.member(name), "utf-8"))
+        return FileRecord(None, parse_json(archive.member(name)))
     except TraceError as error:
         return FileRecord(None, error)
     except ValueError as error:
@@ -293,13 +288,8 @@ def parse_json(text: bytes, encoding: str = "utf-8") -> JsonValue:
     Raises:
         ValueError: It is not JSON, or (as `UnicodeDecodeError`) not valid in this encoding.
     """
-    return _parse(text, encoding)[0]
-
-
-def _parse(text: bytes, encoding: str) -> tuple[JsonValue, bool]:
-    """Return the value, and whether it is known to hold no lone surrogates."""
     try:
-        return cast("JsonValue", from_json(text if encoding == "utf-8" else text.decode(encoding))), True
+        return cast("JsonValue", from_json(text if encoding == "utf-8" else text.decode(encoding)))
     except ValueError:
         decoded = text.decode(encoding)
         if "\\u" not in decoded:  # otherwise, the fast parser accepts all that the slow one does
@@ -310,7 +300,7 @@ def _parse(text: bytes, encoding: str) -> tuple[JsonValue, bool]:
             raise ValueError(_TOO_DEEP) from None
         if is_deeper(value, _JSON_DEPTH):
             raise ValueError(_TOO_DEEP) from None
-        return value, False
+        return value
 
 
 def _not_json(error: ValueError) -> str:

@@ -36,7 +36,7 @@ def _in_document(file: File) -> Iterator[FileRecord]:
     if document is None:
         yield from map(file.parsed, file.objects())
     elif rows := as_records(document.parsed()):
-        yield from (FileRecord(None, row, document.clean) for row in rows)
+        yield from (FileRecord(None, row) for row in rows)
     else:
         raise TraceError("contains no rows", path=file.path)
 
@@ -50,6 +50,6 @@ def unpaged(records: Iterable[FileRecord]) -> Iterator[FileRecord]:
             yield record
         else:
             last = record if page.has_more else None
-            yield from (FileRecord(record.line_number, value, record.clean) for value in page.records)
+            yield from (FileRecord(record.line_number, value) for value in page.records)
     if last is not None:
         yield FileRecord(last.line_number, TraceError(MORE_PAGES))

@@ -43,7 +43,7 @@ class ReferenceJoiner:
         self._carried = 0
         self._warnings: list[TraceWarning] = []
         self._unusable: list[TraceError] = []
-        for index, (line, row, _) in enumerate(rows):
+        for index, (line, row) in enumerate(rows):
             try:
                 key, value, facts = self._split(row)
                 checked = make_sample(value, facts)

@@ -1,17 +1,15 @@
 """References and other known facts in dataset rows, by the field names of a `Sample`."""
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import cast
+from collections.abc import Mapping
 
 from pydantic import JsonValue, ValidationError
 
 from judgekit.errors import TraceError, short_repr, validation_message
 from judgekit.formats.values import is_number
-from judgekit.traces.fast_models import construct
-from judgekit.traces.message import JsonObject, is_valid_json
+from judgekit.traces.message import JsonObject
 from judgekit.traces.recording import TraceWarning
-from judgekit.traces.sample import MEASUREMENT_FIELDS, ExpectedCall, References, Sample
+from judgekit.traces.sample import MEASUREMENT_FIELDS, References, Sample
 
 _TEXTS = ("label", "prediction", "reference", "group", "domain")
 VERBATIM_COLUMNS = ("expected_output", "results", *MEASUREMENT_FIELDS)
@@ -20,8 +18,6 @@ _NO_TEXTS = ("error", "id", "type", "role", "status")
 """Names of texts that are not part of a conversation."""
 SINGLE_TEXT_WARNING = "an object with one string, read as that string"
 STRUCTURE_WARNING = "neither a string nor messages, read as its JSON text"
-_CALL = {"name", "args"}
-_UNNAMED = vars(ExpectedCall(""))
 FACT_COLUMNS = frozenset((*References.__annotations__, *VERBATIM_COLUMNS))
 """Columns that hold known facts."""
 
@@ -95,28 +91,10 @@ def extra_fields(facts: JsonObject) -> JsonObject:
 def make_sample(identity: str, facts: Mapping[str, object]) -> Sample:
     """Return the sample of a row."""
     fields = {"id": identity, **facts}
-    if (calls := _plain_calls(fields.get("reference_tool_calls"))) is not None:
-        fields["reference_tool_calls"] = calls
     try:
         return Sample.model_validate(fields)
     except ValidationError as error:
         raise TraceError(validation_message(error, facts)) from error
-
-
-def _plain_calls(expected: object) -> Sequence[ExpectedCall] | None:
-    """Return expected calls of a name and valid arguments each, as most are; ``None`` for any others.
-
-    Validation takes nearly twice as long.
-    """
-    calls: list[ExpectedCall] = []
-    for call in cast("list[JsonValue]", expected) if isinstance(expected, list) else ():
-        if not isinstance(call, dict) or call.keys() != _CALL:
-            return None
-        name, args = call["name"], call["args"]
-        if not (isinstance(name, str) and isinstance(args, dict) and is_valid_json(args)):
-            return None
-        calls.append(construct(ExpectedCall, {**_UNNAMED, "name": name, "args": args, "metadata": {}, "extra": {}}))
-    return calls or None
 
 
 def single_text(value: JsonValue) -> str | None:

@@ -1,7 +1,6 @@
 """Pieces that messages of most APIs share: content, tool calls, media and token counts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from typing import Literal, TypeAlias, TypeVar
 
 from pydantic import JsonValue
@@ -110,16 +109,8 @@ def read_counts(
     """
     if usage is None:
         return None
-    paths = _count_paths(input, output, cached, reasoning)
-    outers = dict.fromkeys(outer for _, outer, _ in paths)
-    holders = {outer: usage.object(outer) if outer else usage for outer in outers}
-    counts = {ours: holder.count(name) for ours, outer, name in paths if (holder := holders[outer]) is not None}
+    names = {"input_tokens": input, "output_tokens": output, "cached_tokens": cached, "reasoning_tokens": reasoning}
+    paths = {ours: theirs.rpartition(".") for ours, theirs in names.items() if theirs is not None}
+    holders = {outer: usage.object(outer) if outer else usage for outer, _, _ in dict.fromkeys(paths.values())}
+    counts = {ours: holder.count(name) for ours, (outer, _, name) in paths.items() if (holder := holders[outer])}
     return Usage.model_validate({**counts, "extra": usage.leftover()})
-
-
-@cache
-def _count_paths(*names: str | None) -> Sequence[tuple[str, str, str]]:
-    """Return the name of each count in a `Usage`, the field of the object that holds it, and its name there."""
-    counts = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
-    paths = [(ours, theirs.rpartition(".")) for ours, theirs in zip(counts, names, strict=True) if theirs is not None]
-    return [(ours, outer, name) for ours, (outer, _, name) in paths]
