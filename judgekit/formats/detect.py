@@ -33,7 +33,8 @@ def detect(value: JsonValue) -> Reader:
         return reader
     if (system := score_system(first_record(value))) is not None:
         raise TraceError(f"contains scores of {system} and no conversations; {AUDIT_HINT}")
-    keys, flat = _keys(value), _is_flat(value)
+    keys, row = _keys(value), as_object(first_record(value))
+    flat = bool(row) and not any(isinstance(field, dict | list) for field in row.values())
     shared_keys = {
         reader.shape: len(keys & set(re.findall(r'(?<!: )"(\w+)"', reader.shape))) + (flat and reader.name == "rows")
         for reader in (*READERS.values(), *installed_readers())
@@ -116,8 +117,11 @@ class RecordReaders:
             TraceError: Several other readers recognize the record, or one whose records belong together.
         """
         fields = frozenset(record) if self._is_fallback and isinstance(record, dict) else frozenset[str]()
-        if (not self._is_fallback or fields in self._fields) and self._recognizes(record):
-            return self._reader
+        try:
+            if (not self._is_fallback or fields in self._fields) and self._reader.recognizes(record):
+                return self._reader
+        except RecursionError:
+            raise TraceError("nested too deeply") from None
         reader = _only_fitting(record)
         if reader is not None and reader.joins_lines:
             raise TraceError(
@@ -126,12 +130,6 @@ class RecordReaders:
         if reader is self._reader and len(self._fields) < _MOST_FIELDS:
             self._fields.add(fields)
         return reader or self._reader
-
-    def _recognizes(self, record: JsonValue) -> bool:
-        try:
-            return self._reader.recognizes(record)
-        except RecursionError:
-            raise TraceError("nested too deeply") from None
 
 
 def _only_fitting(value: JsonValue) -> Reader | None:
@@ -154,12 +152,6 @@ def _only_fitting(value: JsonValue) -> Reader | None:
 def _keys(value: JsonValue) -> set[str]:
     """Return the keys of an object, or of the first object in a list."""
     return _keys(value[0]) if isinstance(value, list) and value else set(as_object(value))
-
-
-def _is_flat(value: JsonValue) -> bool:
-    """Return whether a value may be a dataset row: an object without nested values, or a list that begins with one."""
-    row = as_object(first_record(value))
-    return bool(row) and not any(isinstance(item, dict | list) for item in row.values())
 
 
 def _value_text(value: JsonValue) -> str:

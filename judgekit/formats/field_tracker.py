@@ -82,10 +82,8 @@ class FieldTracker:
 
     def take(self, *names: str) -> JsonValue:
         """Take the first of these fields that exists, of any type."""
-        for name in names:
-            if name in self._fields:
-                return self._fields.pop(name)
-        return None
+        name = self._name(names)
+        return None if name is None else self._fields.pop(name)
 
     def take_if(self, name: str, *values: str) -> bool:
         """Take a field if it has one of these values. Return whether it did."""
@@ -96,14 +94,7 @@ class FieldTracker:
 
     def text(self, *names: str) -> str | None:
         """Take a text."""
-        for name in names:  # most fields are texts: this is `_fitting` without its calls
-            if (value := self._fields.get(name)) is not None:
-                if isinstance(value, str):
-                    del self._fields[name]
-                    return value
-                self._warn_type(name, "a string")
-                break
-        return None
+        return cast("str | None", self._fitting(names, lambda value: isinstance(value, str), "a string"))
 
     def id(self, *names: str) -> str | None:
         """Take an id, which some files write as a number."""
@@ -147,16 +138,12 @@ class FieldTracker:
 
     def object(self, *names: str) -> "FieldTracker | None":
         """Take an object. What is not taken from it becomes part of this object's leftover."""
-        for name in names:
-            if (value := self._fields.get(name)) is not None:
-                if isinstance(value, dict):
-                    del self._fields[name]
-                    child = FieldTracker(value, (self, name, None), self.warnings)
-                    self._children[name] = child
-                    return child
-                self._warn_type(name, "an object")
-                break
-        return None
+        name = self._name(names) or ""
+        fields = self._fitting(names, lambda value: isinstance(value, dict), "an object")
+        if not isinstance(fields, dict):
+            return None
+        self._children[name] = child = FieldTracker(fields, (self, name, None), self.warnings)
+        return child
 
     def maybe_object(self, *names: str) -> "FieldTracker | None":
         """Take an object. Any other value stays, without a warning."""
@@ -259,18 +246,14 @@ class FieldTracker:
         return elements
 
     def _name(self, names: Sequence[str]) -> str | None:
-        for name in names:
-            if name in self._fields:
-                return name
-        return None
+        return next((name for name in names if name in self._fields), None)
 
     def _fitting(self, names: Sequence[str], fits: Callable[[JsonValue], bool], expected: str) -> JsonValue:
-        for name in names:
-            if name in self._fields:
-                if fits(self._fields[name]):
-                    return self._fields.pop(name)
-                self._warn_type(name, expected)
-                break
+        name = self._name(names)
+        if name is not None and fits(self._fields[name]):
+            return self._fields.pop(name)
+        if name is not None:
+            self._warn_type(name, expected)
         return None
 
     def _warn_type(self, name: str, expected: str) -> None:

@@ -6,14 +6,13 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
-from types import UnionType
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from pydantic import JsonValue
 
 from judgekit.errors import closest_name, join_limited
 from judgekit.formats.blocks.reply import OTHER_CHOICES
-from judgekit.formats.values import objects_in, parse_if_json
+from judgekit.formats.values import objects_in, parse_if_json, str_or_none
 from judgekit.traces.equality import repeated_keys
 from judgekit.traces.fast_models import set_unvalidated
 from judgekit.traces.message import (
@@ -91,18 +90,11 @@ _HOLDERS = frozenset(
     )
 )
 """Fields whose objects always count as messages."""
-_FUNCTION = frozenset(("name", "arguments"))
 _NAMES = ("name", "tool_name", "toolName", "tool", "function")
 _ARGUMENTS = (
     *("arguments", "args", "input", "inputParameters", "input_parameters", "parameters"),
     *("params", "tool_input", "kwargs"),
 )
-_KNOWN = (_SAID, _SPEAKERS, _ARGUMENTS, ("type", "part_kind"))
-_ALL_KNOWN = frozenset(chain(*_KNOWN))
-_WIDE = 100
-"""The number of fields from which an object's names are not remembered."""
-_NESTED = frozenset((dict, list))
-"""The types of parsed values with others in them."""
 _SORTED = json.JSONEncoder(sort_keys=True)
 _LONG = 40
 """The length from which a text is also searched for within other texts, which may quote it."""
@@ -143,13 +135,11 @@ def column_option(old_name: str, new_name: str) -> str:
 
 def unread_reference_warnings(columns: JsonObject) -> list[TraceWarning]:
     """Return a warning for each column with a reference or verdict under another system's name."""
-    named = {name: value for name, value in columns.items() if _is_reference_or_verdict(name)}
-    return foreign_column_warnings(named) if named else []
-
-
-@lru_cache(maxsize=1_000)
-def _is_reference_or_verdict(column: str) -> bool:
-    return canonical_column(column) not in (None, "input", *RESPONSE_COLUMNS) or _VERDICT.match(column) is not None
+    others = (None, "input", *RESPONSE_COLUMNS)
+    named = {
+        name: value for name, value in columns.items() if canonical_column(name) not in others or _VERDICT.match(name)
+    }
+    return foreign_column_warnings(named)
 
 
 def foreign_column_warnings(columns: JsonObject) -> list[TraceWarning]:
@@ -163,15 +153,10 @@ def foreign_column_warnings(columns: JsonObject) -> list[TraceWarning]:
                 ours = "reference_tool_calls"  # references are texts
             message = f"the column {name!r} is not read; to read it as {ours}: {column_option(name, ours)}"
             warnings.append(TraceWarning(message, path=name))
-        elif _is_foreign(name):
+        elif _FOREIGN.match(name):
             message = f"the column {name!r} is not read, although other evaluation systems use it"
             warnings.append(TraceWarning(message, path=name))
     return warnings
-
-
-@lru_cache(maxsize=1_000)
-def _is_foreign(column: str) -> bool:
-    return _FOREIGN.match(column) is not None
 
 
 def unread_text_warnings(columns: JsonObject, messages: Sequence[Message]) -> list[TraceWarning]:
@@ -268,16 +253,15 @@ def _spoken(value: JsonValue, name: str) -> dict[_Spoken, None]:
     while pending:
         field, node = pending.pop()
         if isinstance(node, list):
-            pending += [(field, item) for item in node if item and type(item) in _NESTED]
+            pending += [(field, item) for item in node if isinstance(item, dict | list)]
         elif isinstance(node, dict) and (field not in _ASIDE or field == name):
-            fields = _known_fields(node)
-            is_call = field in _CALLS or _is_call(node, fields, of_message=of_message)
+            is_call = field in _CALLS or _is_call(node, of_message=of_message)
             if is_call and (call := _call(node)) is not None:
                 spoken[call] = None
-            if fields.said and (field in _HOLDERS or _is_message(node, fields)):
-                for said in fields.said:
-                    _add_texts(node[said], spoken)
-            pending += [(inner, held) for inner, held in node.items() if held and type(held) in _NESTED]
+            if field in _HOLDERS or _is_message(node):
+                for name_of_text in _SAID:
+                    _add_texts(node.get(name_of_text), spoken)
+            pending += [(inner, held) for inner, held in node.items() if isinstance(held, dict | list)]
     return spoken
 
 
@@ -307,44 +291,17 @@ def _read(messages: Sequence[Message]) -> tuple[set[str], set[tuple[str, str]]]:
     return {*texts, answer.strip()}, calls
 
 
-class _KnownFields(NamedTuple):
-    """The fields of an object by which messages and calls are recognized, in order of precedence."""
-
-    said: tuple[str, ...]
-    speakers: tuple[str, ...]
-    arguments: tuple[str, ...]
-    kinds: tuple[str, ...]
-
-
-def _known_fields(node: JsonObject) -> _KnownFields:
-    return _known_among(tuple(node) if len(node) < _WIDE else tuple(sorted(node.keys() & _ALL_KNOWN)))
+def _is_call(node: JsonObject, *, of_message: bool) -> bool:
+    if str_or_none(node.get("type") or node.get("part_kind")) in _CALL_KINDS:
+        return True
+    named = isinstance(node.get("toolCallId"), str) and isinstance(node.get("toolName"), str)
+    named = named or of_message or isinstance(node.get("tool"), str)
+    return named and any(isinstance(node.get(name), dict | str) for name in _ARGUMENTS)
 
 
-@lru_cache(maxsize=1_000)  # the objects of a file have few different sets of fields
-def _known_among(names: tuple[str, ...]) -> _KnownFields:
-    return _KnownFields(*(tuple(name for name in group if name in names) for group in _KNOWN))
-
-
-def _is_call(node: JsonObject, fields: _KnownFields, *, of_message: bool) -> bool:
-    if not (fields.kinds or fields.arguments):
-        return False
-    for name in fields.kinds:
-        if kind := node[name]:
-            if isinstance(kind, str) and kind in _CALL_KINDS:
-                return True
-            break
-    if isinstance(node.get("toolCallId"), str) and isinstance(node.get("toolName"), str):
-        return _holds(node, fields.arguments, dict | str)
-    return (of_message or isinstance(node.get("tool"), str)) and _holds(node, fields.arguments, dict | str)
-
-
-def _is_message(node: JsonObject, fields: _KnownFields) -> bool:
-    kind = node.get("type")
-    return _holds(node, fields.speakers, str) or (isinstance(kind, str) and kind in _KINDS)
-
-
-def _holds(node: JsonObject, names: tuple[str, ...], kind: type | UnionType) -> bool:
-    return any(isinstance(node[name], kind) for name in names)
+def _is_message(node: JsonObject) -> bool:
+    speaks = any(isinstance(node.get(name), str) for name in _SPEAKERS)
+    return speaks or str_or_none(node.get("type")) in _KINDS
 
 
 def _add_texts(content: JsonValue, spoken: dict[_Spoken, None]) -> None:
@@ -355,11 +312,9 @@ def _add_texts(content: JsonValue, spoken: dict[_Spoken, None]) -> None:
     elif isinstance(content, list):
         for part in content:
             _add_texts(part, spoken)
-    elif isinstance(content, dict):
-        fields = _known_fields(content)
-        if not _is_message(content, fields):  # messages within are handled separately
-            for name in fields.said:
-                _add_texts(content[name], spoken)
+    elif isinstance(content, dict) and not _is_message(content):  # messages within are handled separately
+        for name in _SAID:
+            _add_texts(content.get(name), spoken)
 
 
 def _call(node: JsonObject) -> tuple[str, str] | None:
@@ -372,16 +327,8 @@ def _call(node: JsonObject) -> tuple[str, str] | None:
 
 
 def _canonical(arguments: JsonValue) -> str:
-    return _canonical_text(arguments) if isinstance(arguments, str) else _SORTED.encode(arguments or {})
-
-
-@lru_cache(maxsize=8)  # a call and the function in it have the same arguments
-def _canonical_text(arguments: str) -> str:
-    try:
-        parsed: JsonValue = json.loads(arguments)
-    except (ValueError, RecursionError):
-        return arguments
-    return _SORTED.encode(parsed or {})
+    parsed = parse_if_json(arguments)
+    return arguments if isinstance(arguments, str) and parsed is arguments else _SORTED.encode(parsed or {})
 
 
 def warn_of_repeated_keys(sample: Sample) -> None:

@@ -215,16 +215,13 @@ def _part(block: FieldTracker) -> Part:
         return MediaPart(kind="file", extra=block.leftover())
     if kind in ("image", "document") and isinstance(block.peek("source"), dict):
         return _media(block, kind)
-    if kind == "search_result" and _are_texts(block.peek("content")):
+    results = block.peek("content") if kind == "search_result" else None
+    if isinstance(results, list) and all(isinstance(lookup(text, "text"), str) for text in results):
         blocks = block.objects("content")
         for text_block in blocks:
             text_block.take_if("type", "text")
         return TextPart("\n".join(text_block.text("text") or "" for text_block in blocks), extra=block.leftover())
     return OtherPart(block.leftover()) if kind in _KEPT else unknown_part(block)
-
-
-def _are_texts(content: JsonValue) -> bool:
-    return isinstance(content, list) and all(isinstance(lookup(block, "text"), str) for block in content)
 
 
 def _media(block: FieldTracker, kind: str) -> Part:

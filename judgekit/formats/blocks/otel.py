@@ -62,12 +62,8 @@ def is_otel(messages: JsonValue) -> bool:
 
 def are_events(messages: JsonValue) -> bool:
     """Return whether a list holds messages of events with the events' fields, as tracers keep them in one value."""
-    return bool(head(messages)) and all(map(_is_event, head(messages)))
-
-
-def _is_event(record: JsonValue) -> bool:
-    event = as_object(record)
-    return event.get("event.name") in EVENTS or _CONTENT in event
+    events = [as_object(record) for record in head(messages)]
+    return bool(events) and all(event.get("event.name") in EVENTS or _CONTENT in event for event in events)
 
 
 def holds_bedrock(content: JsonValue) -> bool:
@@ -210,15 +206,11 @@ def _item(part: FieldTracker) -> ReplyItem:
         provided = kind == "server_tool_call" or part.peek("builtin") is True
         return read_call(part, args=("arguments", "server_tool_call"), provided=provided)
     if kind in _RESPONSES:
-        return _response(part)
+        part.take("type")
+        response = part.take("response", "result", "server_tool_call_response")
+        about = {"tool_call_id": part.id("id"), "name": part.text("name"), "extra": part.leftover()}
+        return ToolMessage.model_validate({**about, "content": "" if response is None else to_text(response)})
     return _media(part) or OtherPart(part.leftover())
-
-
-def _response(part: FieldTracker) -> ToolMessage:
-    part.take("type")
-    response = part.take("response", "result", "server_tool_call_response")
-    message = {"tool_call_id": part.id("id"), "name": part.text("name"), "extra": part.leftover()}
-    return ToolMessage.model_validate({**message, "content": "" if response is None else to_text(response)})
 
 
 def _media(part: FieldTracker) -> MediaPart | None:

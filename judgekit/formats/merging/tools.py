@@ -89,7 +89,8 @@ def _matched(threads: Sequence[Thread], tools: Sequence[SpanStep], levels: Level
             if step.call is not None and step not in targets:
                 names = [(step.call.name, "")] if alone else _names(step.call)
                 queued = (queues[levels.level(step), *name] for name in names)
-                free = next(filter(None, (_next(queue, taken) for queue in queued)), None)
+                popped = (queue.popleft() for queue in queued for _ in range(len(queue)))
+                free = next((target for target in popped if target not in taken), None)
                 if free is not None:
                     taken.add(free)
                     targets[step] = free
@@ -136,13 +137,6 @@ def _insert(threads: Sequence[Thread], tools: Sequence[SpanStep], levels: Levels
 
 def _names(call: ToolCall) -> list[tuple[str, str]]:
     return ([("", call.id)] if call.id is not None else []) + [name_and_arguments(call)]
-
-
-def _next(queue: deque[CallPlace], taken: set[CallPlace]) -> CallPlace | None:
-    while queue:
-        if (target := queue.popleft()) not in taken:
-            return target
-    return None
 
 
 def _completed(message: Message, results: Sequence[Message]) -> list[Message]:
