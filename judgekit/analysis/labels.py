@@ -193,7 +193,7 @@ def _exported(records: Iterable[FileRecord], system: ScoreSystem, selection: Exp
 def _scores(
     records: Iterable[FileRecord], system: ScoreSystem, notices: list[str]
 ) -> Iterator[tuple[int | None, ScoreRecord]]:
-    for line, value, _ in records:
+    for line, value in records:
         if isinstance(value, TraceError):
             if value.problem != MORE_PAGES:
                 raise TraceError(value.problem, line=line if value.line is None else value.line) from value
@@ -205,7 +205,7 @@ def _scores(
 
 
 def _lines(records: Iterable[FileRecord], columns: Columns) -> Iterator[tuple[int | None, HumanLabel]]:
-    for line, value, _ in records:
+    for line, value in records:
         try:
             if isinstance(value, TraceError):
                 raise value

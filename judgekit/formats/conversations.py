@@ -178,14 +178,13 @@ def _in_document(
         raise TraceError("contains no conversations", path=file.path)
     notices = notices if file.notice is None else [file.notice, *notices]
     name = path_text(file.path)
+    records = [FileRecord(None, record) for record in (conversations if rows is None else rows)]
     if rows is not None:
         source = _Source(file.path, name, reader, RecordReaders(reader) if is_detected else None)
-        return reader, chain(notices, _in_rows((FileRecord(None, row) for row in rows), source))
-    records = [FileRecord(None, conversation) for conversation in conversations]
+        return reader, chain(notices, _in_rows(records, source))
     source = _Source(file.path, name, reader)
-    return reader, chain(
-        notices, (partial(_read, record, reader, source, index) for index, record in enumerate(records))
-    )
+    numbered = enumerate(records)
+    return reader, chain(notices, (partial(_read, record, reader, source, index) for index, record in numbered))
 
 
 def _renamed(document: JsonValue, columns: Columns) -> JsonValue:

@@ -72,10 +72,6 @@ class FieldTracker:
         """Yield the names of the fields that were not taken."""
         return iter(list(self._fields))
 
-    def has_any(self, names: frozenset[str]) -> bool:
-        """Return whether one of these fields exists and was not taken."""
-        return not self._fields.keys().isdisjoint(names)
-
     def peek(self, name: str) -> JsonValue:
         """Return a field without taking it."""
         return self._fields.get(name)

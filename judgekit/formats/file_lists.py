@@ -61,21 +61,17 @@ def _list_objects(url: Url) -> Sequence[Url]:
     try:
         return [Url(url, url.current_version())]
     except IsADirectoryError:
-        return _objects_below(url)
+        start = len(url.rstrip("/")) + 1
+        inside = {PurePosixPath(below[start:]): below for below in _listed(url, url.objects)}
+        if urls := sorted(inside[name] for name in _with_records(inside)):
+            return urls
+        raise TraceError(f"contains no readable files; known suffixes: {_SUFFIX_LIST}", path=url) from None
     except FileNotFoundError as error:
         if glob.has_magic(url) and (matches := _listed(url, url.matches)):
             return sorted(matches)
         raise TraceError(str(error), path=url) from error
     except OSError as error:
         raise TraceError(f"cannot be read: {error}", path=url) from error
-
-
-def _objects_below(prefix: Url) -> Sequence[Url]:
-    start = len(prefix.rstrip("/")) + 1
-    inside = {PurePosixPath(url[start:]): url for url in _listed(prefix, prefix.objects)}
-    if urls := sorted(inside[name] for name in _with_records(inside)):
-        return urls
-    raise TraceError(f"contains no readable files; known suffixes: {_SUFFIX_LIST}", path=prefix)
 
 
 def _listed(url: Url, objects: Callable[[], Sequence[Url]]) -> Sequence[Url]:

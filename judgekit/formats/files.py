@@ -34,6 +34,7 @@ from judgekit.traces.equality import is_deeper
 
 _HEADERS = ("header.json", "_journal/start.json")
 """The headers in an Inspect log's archive. A log in progress has only the second."""
+_PARQUET = b"PAR1"
 _OBJECT = re.compile(rb"^\{", re.MULTILINE)
 _JSON_DEPTH = 200
 """The most levels of objects and lists that the JSON parser reads."""
@@ -131,8 +132,10 @@ class File:
 
     def with_encoding(self, encoding: str | None) -> "File":
         """Return the file with its encoding, and with its container if its name does not show it."""
-        if self._temporary_copy and self._starts_with(b"PAR1"):
-            return replace(self, container="parquet")
+        if self._temporary_copy:
+            with suppress(TraceError), self.open() as stream:
+                if stream.read(len(_PARQUET)) == _PARQUET:
+                    return replace(self, container="parquet")
         if self.container in ("parquet", "archive"):
             return self
         name = detect_encoding(self.open) if encoding is None else encoding_name(encoding)
@@ -250,11 +253,6 @@ class File:
             raise TraceError(error.problem, path=self.path) from error
         except OSError as error:
             raise TraceError(f"cannot be read: {error}", path=self.path) from error
-
-    def _starts_with(self, mark: bytes) -> bool:
-        with suppress(TraceError), self.open() as stream:
-            return stream.read(len(mark)) == mark
-        return False
 
     def _is_json(self, text: bytes) -> bool:
         try:

@@ -204,10 +204,6 @@ def _row(names: Sequence[str], read: Sequence[_Cell], cells: Sequence[str]) -> J
     return row
 
 
-def _structure(cell: str) -> JsonValue:
-    return parse_json(cell.encode()) if cell else None
-
-
 def _number(cell: str) -> JsonValue:
     """Return a number. Other text is kept, for the schema to reject."""
     try:
@@ -222,7 +218,7 @@ def _comma_number(cell: str) -> JsonValue:
 
 
 _CELLS: dict[str, _Cell] = {
-    **dict.fromkeys(STRUCTURES, _structure),
+    **dict.fromkeys(STRUCTURES, lambda cell: parse_json(cell.encode()) if cell else None),
     **dict.fromkeys(NUMBERS, _number),
     **dict.fromkeys(_RESPONSES, str),
 }

@@ -49,7 +49,6 @@ _MEDIA: dict[str, MediaKind] = {
 }
 _BESIDE = frozenset(("reasoning_content", "reasoning", "thinking_blocks", "reasoning_details", "audio", "refusal"))
 """Fields of a message that hold parts of its content."""
-_CALLED = frozenset(("tool_calls", "function_call"))
 _TEXTS: dict[str, type[TextPart | RefusalPart]] = {"text": TextPart, "refusal": RefusalPart}
 _OTHERS = ("tool_result", "tool-call", "tool-result")
 """Parts that are messages or calls in other APIs."""
@@ -116,7 +115,7 @@ def _content(message: FieldTracker, calls: list[ToolCall] | None = None) -> str 
         parts += filter(None, [_part(part, calls, calls_by_id) for part in message.items("content")])
     elif content is None or isinstance(content, str):
         message.take("content")
-        if calls is None or not message.has_any(_BESIDE):
+        if calls is None or _BESIDE.isdisjoint(message):
             return content or ""
         if content:
             parts.append(TextPart(content))
@@ -207,8 +206,6 @@ def _called(part: FieldTracker, calls: list[ToolCall], calls_by_id: Mapping[str,
 
 
 def _calls(message: FieldTracker) -> list[ToolCall]:
-    if not message.has_any(_CALLED):
-        return []
     calls = [_call(call) for call in nonblank_calls(message, "tool_calls")]
     if is_blank(message.peek("function_call")):
         return calls

@@ -42,10 +42,6 @@ def _text(value: JsonValue) -> str | None:
     return value if isinstance(value, str) and (value.isascii() or is_unicode(value)) else None
 
 
-def _boolean(value: JsonValue) -> bool | None:
-    return value if isinstance(value, bool) else None
-
-
 def _content(value: JsonValue) -> str | tuple[TextPart, ...] | None:
     if not isinstance(value, list):
         return _text(value)
@@ -94,7 +90,12 @@ _FIELDS: Mapping[str, tuple[type[Message], Mapping[str, object], _Readers]] = {
     "tool": (
         ToolMessage,
         vars(ToolMessage()),
-        {**_SHARED, "tool_call_id": _text, "name": _text, "is_error": _boolean},
+        {
+            **_SHARED,
+            "tool_call_id": _text,
+            "name": _text,
+            "is_error": lambda value: value if isinstance(value, bool) else None,
+        },
     ),
 }
 """For each role, the class of its messages, the defaults of their fields, and the fields that are read here."""

@@ -16,7 +16,7 @@ from judgekit.formats.blocks.reply import with_fields
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import as_records, build_sample, first_record, recorded_error
 from judgekit.formats.row_facts import to_text
-from judgekit.formats.values import lookup
+from judgekit.formats.values import as_list, as_object, lookup
 from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage
 from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.rendering import quoted_name
@@ -36,7 +36,10 @@ class ADKReader:
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize events by author and invocation, and empty sessions by application and user."""
-        return _is_event(first_record(value)) or _is_session(first_record(value))
+        record = as_object(first_record(value))
+        names, events = record.keys(), record.get("events")
+        is_empty = events == [] and ({"app_name", "user_id"} <= names or {"appName", "userId"} <= names)
+        return is_empty or _is_event(record) or _is_event(first_record(as_list(events)))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return all events as one session; any other row is a session of its own."""
@@ -179,13 +182,6 @@ def _instructions(request: FieldTracker) -> str:
     config = request.peek("config")
     holders = [request, FieldTracker(config)] if isinstance(config, dict) else [request]
     return to_text([holder.peek(name) for holder in holders for name in ("systemInstruction", "system_instruction")])
-
-
-def _is_session(value: JsonValue) -> bool:
-    if not isinstance(value, dict) or not isinstance(events := value.get("events"), list):
-        return False
-    names = value.keys()
-    return _is_event(events[0]) if events else {"app_name", "user_id"} <= names or {"appName", "userId"} <= names
 
 
 def _is_event(value: JsonValue) -> bool:

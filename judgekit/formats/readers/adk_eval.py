@@ -19,7 +19,7 @@ from judgekit.formats.blocks.reply import with_fields
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import combined_source, label_source
 from judgekit.formats.readers.adk import read_events, read_time, warn_of_agent_tools
-from judgekit.formats.readers.base import as_records, build_sample, first_record, group_name
+from judgekit.formats.readers.base import RowReader, as_records, build_sample, first_record, group_name
 from judgekit.formats.values import as_list, lookup, parse_if_json, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.recording import Label
@@ -46,14 +46,13 @@ class _Expected(NamedTuple):
     answer: str | None = None
 
 
-class ADKEvalReader:
+class ADKEvalReader(RowReader):
     """A reader of cases: user messages with expected calls by turn and the last expected answer.
 
     Results hold what an agent did and what was expected. Scores become labels.
     """
 
     name = "adk-eval"
-    joins_lines = False
     shape = 'adk-eval: {"eval_set_id", "eval_cases": [{"eval_id", "conversation": [...]}]}, or [{"query", "expected_tool_use", "reference"}]'
 
     def recognizes(self, value: JsonValue) -> bool:

@@ -29,6 +29,7 @@ from judgekit.formats.blocks.anthropic import (
 )
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import (
+    RowReader,
     append_reply,
     as_records,
     build_sample,
@@ -49,11 +50,10 @@ _REPEATS = ("text", "thinking", "signature", "citation", "input_json")
 """Events that the SDK adds; each repeats the one before it."""
 
 
-class AnthropicReader:
+class AnthropicReader(RowReader):
     """A reader of requests, responses, pairs of both, and rows or bare lists of messages with this API's blocks."""
 
     name = "anthropic"
-    joins_lines = False
     shape = 'anthropic: {"messages": [{"role": "user", "content": [{"type": "tool_result", ...}]}, ...], "system": ...}'
 
     def recognizes(self, value: JsonValue) -> bool:
@@ -207,7 +207,9 @@ class _Streamed:
         elif kind == "message_delta" and isinstance(delta, dict):
             self._message |= {name: value for name, value in delta.items() if value is not None}
             self._message |= without(fields, "type", "delta", "usage")
-            self._add_usage(fields.get("usage"))
+            if isinstance(usage := fields.get("usage"), dict):  # the counts are cumulative
+                latest = {name: value for name, value in usage.items() if value is not None}
+                self._message["usage"] = {**as_object(self._message.get("usage")), **latest}
         elif kind != "content_block_delta" or not (
             isinstance(index, int) and isinstance(delta, dict) and self._add_delta(index, delta)
         ):
@@ -243,9 +245,3 @@ class _Streamed:
             self._blocks[index].update(without(delta, "type"))
             return True
         return False
-
-    def _add_usage(self, usage: JsonValue) -> None:
-        """Update the counts, which are cumulative."""
-        if isinstance(usage, dict):
-            latest = {name: value for name, value in usage.items() if value is not None}
-            self._message["usage"] = {**as_object(self._message.get("usage")), **latest}

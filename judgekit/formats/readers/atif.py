@@ -16,7 +16,7 @@ from judgekit.formats.blocks.common import read_call, read_counts
 from judgekit.formats.blocks.openai_chat import read_tools
 from judgekit.formats.blocks.reply import to_content, unknown_part
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.formats.readers.base import as_records, build_sample, first_record
+from judgekit.formats.readers.base import RowReader, as_records, build_sample, first_record
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.sub_agents import unread_sub_agents
 from judgekit.formats.values import as_list, lookup, objects_in, str_or_none
@@ -45,7 +45,7 @@ _KINDS: dict[str, type[HumanMessage | AIMessage | SystemMessage]] = {
 _BY_TOKEN = ("prompt_token_ids", "completion_token_ids", "logprobs")
 
 
-class AtifReader:
+class AtifReader(RowReader):
     """A reader of trajectories: one in a file, a list of them, or the values of an object.
 
     A step becomes a message of its source, followed by the results of its calls. Steps that repeat an earlier
@@ -54,7 +54,6 @@ class AtifReader:
     """
 
     name = "atif"
-    joins_lines = False
     shape = 'atif: {"schema_version": "ATIF-v...", "agent": {...}, "steps": [...]}'
 
     def recognizes(self, value: JsonValue) -> bool:
@@ -105,16 +104,13 @@ def _with_sub_agents(trajectories: Sequence[JsonValue]) -> list[JsonValue]:
             waiting += inner[ref][0]
 
     def whole(refs: Iterable[str], trajectory: JsonValue) -> JsonValue:
-        return _with_children(trajectory, [whole(*inner[ref]) for ref in refs if ref in placed])
+        children = [whole(*inner[ref]) for ref in refs if ref in placed]
+        if not children or not isinstance(trajectory, dict):
+            return trajectory
+        own = as_list(trajectory.get("subagent_trajectories"))
+        return {**trajectory, "subagent_trajectories": [*own, *children]}
 
     return [whole(refs, trajectory) for name, refs, trajectory in named if name not in placed]
-
-
-def _with_children(trajectory: JsonValue, children: list[JsonValue]) -> JsonValue:
-    if not children or not isinstance(trajectory, dict):
-        return trajectory
-    own = as_list(trajectory.get("subagent_trajectories"))
-    return {**trajectory, "subagent_trajectories": [*own, *children]}
 
 
 def _name(value: JsonValue) -> str | None:

@@ -41,7 +41,8 @@ class AutoGenReader(FrameworkReader):
         """Recognize messages by their types, and those of Magentic-One by the role of the human."""
         kind = str_or_none(message.get("type"))
         is_named = "source" in message or kind in ("FunctionExecutionResultMessage", "AssistantMessage")
-        return (kind in _TYPES and is_named) or _is_of_magentic_one(message)
+        is_of_human = message.get("role") == "human" and isinstance(message.get("content"), str)
+        return (kind in _TYPES and is_named) or (is_of_human and "type" not in message)
 
     def messages(self, row: FieldTracker) -> list[Message]:
         """Take the messages of a row. Events that are no messages are kept, with a warning."""
@@ -78,7 +79,8 @@ class AutoGenReader(FrameworkReader):
             ]
         if kind == "SystemMessage":
             return [{**fields, "role": "system"}]
-        role = message.get("role") or ("user" if _is_user(source) and kind not in _CALLS else "assistant")
+        by_user = isinstance(source, str) and re.sub(r"\W|_", "", source).lower() in ("user", "human", "userproxy")
+        role = message.get("role") or ("user" if by_user and kind not in _CALLS else "assistant")
         fields |= {"role": role, "name": fields.pop("source", None)}
         if kind in _CALLS and isinstance(content, list):
             fields |= {"content": None, "tool_calls": content}
@@ -95,14 +97,6 @@ class AutoGenReader(FrameworkReader):
         if "tool_calls" in message:  # of a summary, which repeats them
             fields |= {"tool_calls": None, "summary_of": message["tool_calls"]}
         return [fields]
-
-
-def _is_of_magentic_one(message: JsonObject) -> bool:
-    return message.get("role") == "human" and isinstance(message.get("content"), str) and "type" not in message
-
-
-def _is_user(source: JsonValue) -> bool:
-    return isinstance(source, str) and re.sub(r"\W|_", "", source).lower() in ("user", "human", "userproxy")
 
 
 def _is_repeated(chunk: FieldTracker, following: Sequence[FieldTracker]) -> bool:

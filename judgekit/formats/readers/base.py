@@ -1,5 +1,6 @@
 """The contract of readers, and the steps from a record to a sample that all readers share."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, cast
 
@@ -110,6 +111,22 @@ class RowReader:
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return the items of a list, or the document as the only record."""
         return as_records(document)
+
+
+class MessagesReader(RowReader, ABC):
+    """A base for readers of lists of messages, and of rows with such a list."""
+
+    @abstractmethod
+    def is_conversation(self, document: JsonValue, /) -> bool:
+        """Return whether a document is one conversation of this format."""
+
+    def recognizes(self, value: JsonValue) -> bool:
+        """Recognize a conversation, or a list that begins with one."""
+        return any(map(self.is_conversation, self.records(value)[:1]))
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """Return a list of messages as one conversation, and a list of rows or of such lists as many."""
+        return [document] if self.is_conversation(document) else as_records(document)
 
 
 def first_record(document: JsonValue) -> JsonValue:

@@ -12,7 +12,7 @@ from judgekit.errors import TraceError
 from judgekit.formats.blocks.bedrock import is_bedrock, read_message, read_system, read_tools, read_usage
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import append_reply, as_records, build_sample, may_be_response_of, take_response
-from judgekit.formats.values import head, lookup
+from judgekit.formats.values import head, lookup, objects_in
 from judgekit.traces.message import Message
 from judgekit.traces.sample import Sample
 
@@ -59,7 +59,8 @@ class StrandsReader:
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize messages of Converse that are wrapped with a number."""
-        return any(map(_is_stored, head(as_records(value))))
+        rows = objects_in(head(as_records(value)))
+        return any("message_id" in row and is_bedrock([row.get("message")]) for row in rows)
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return all messages as one conversation, ordered by number.
@@ -101,10 +102,6 @@ def _reply(response: FieldTracker, model: str | None) -> list[Message]:
         raise output.type_error("message", "a message")
     whole = {"finish_reason": response.text("stopReason"), "usage": read_usage(response.object("usage"))}
     return read_message(message, model, whole)
-
-
-def _is_stored(value: JsonValue) -> bool:
-    return isinstance(value, dict) and "message_id" in value and is_bedrock([value.get("message")])
 
 
 def _is_response(value: JsonValue) -> bool:

@@ -312,6 +312,8 @@ def _labels(spans: Sequence[Span], whole: Span) -> list[Label]:
             span.attributes.warn(f"expected an object, found {short_repr(scores)}; kept as is", "scores")
             continue
         metadata = as_object(span.attributes.peek("metadata"))
+        # The person who gave a review, or the review's id, so that reviews of several people stay apart.
+        reviewer = span.name.removeprefix(_REVIEW) if span.name.startswith(_REVIEW) else span.id
         judged = None if is_whole else (id(span) in judging or "rationale" in metadata or None)
         for name, value in scores.items():
             if not (isinstance(value, bool) or is_number(value)):
@@ -323,14 +325,9 @@ def _labels(spans: Sequence[Span], whole: Span) -> list[Label]:
                 name,
                 value,
                 source="human" if is_review else source,
-                annotator=_reviewer(span) if is_review else None,
+                annotator=reviewer if is_review else None,
                 reason=str_or_none(metadata.get("rationale")),
             )
             (own if is_whole else given).append(label)
     named = {label.name for label in given}
     return [*(label for label in own if label.name not in named), *given]
-
-
-def _reviewer(span: Span) -> str | None:
-    """Return the person who gave a review, or the review's id, so that reviews of several people stay apart."""
-    return span.name.removeprefix(_REVIEW) if span.name.startswith(_REVIEW) else span.id

@@ -12,8 +12,7 @@ The last is the header of a sub-agent's log. The parent's log names it in the ou
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
-from typing import NamedTuple, TypedDict, TypeGuard
+from typing import NamedTuple, TypeGuard, cast
 
 from pydantic import JsonValue
 
@@ -119,7 +118,8 @@ class CodexReader:
         files = {log.identity: log.file for log in logs}
         parents = {log.identity: log.parent if log.parent in files else None for log in logs}
         calls = starting_calls([rows, *(log.rows for log in logs)], logs)
-        tree = SubAgents(fields["messages"], agents, calls, files=files, parents=parents)
+        messages = cast("Sequence[Message]", fields["messages"])
+        tree = SubAgents(messages, agents, calls, files=files, parents=parents)
         session.warnings += tree.warnings()
         left = FieldTracker({"rows": session.left} if session.left else {}, warnings=session.warnings)
         return build_sample(left, index, {**fields, "children": tree.traces()}, identity=session.identity)
@@ -148,18 +148,6 @@ def _sub_agent(
     if problem is not None:
         warnings.append(unread_file(log.file, problem))
     return fields
-
-
-class _Fields(TypedDict):
-    """The fields of the trace of a session."""
-
-    messages: list[Message]
-    tools: list[ToolDefinition]
-    started_at: datetime | None
-    ended_at: datetime | None
-    usage: Usage | None
-    termination: str | None
-    error: str | None
 
 
 class _Session:
@@ -234,7 +222,7 @@ class _Session:
             if isinstance(_as_developer_message(messages[-1]), HumanMessage):
                 self._turns.append(len(messages) - 1)
 
-    def fields(self) -> _Fields:
+    def fields(self) -> dict[str, object]:
         """Return the fields of the trace after all rows are read."""
         messages = self._items.messages()
         if not any(isinstance(message, HumanMessage) for message in messages):
@@ -291,7 +279,11 @@ class _Session:
             self._termination = event.text("reason", "message")
             self._error = self._termination if kind == "error" else self._error
         elif kind == "thread_rolled_back":
-            self._take_back(event)
+            turns = event.peek("num_turns")
+            if isinstance(turns, int) and turns > 0 and self._turns:
+                messages, start = self._items.messages(), self._turns[-turns:][0]
+                event.warn(f"{len(messages) - start} messages of {turns} turns that the user undid, dropped")
+                del messages[start:], self._turns[-turns:]
         failed = _failure(event)
         if failed is not None and isinstance(call_id := event.peek("call_id"), str):
             self._failed[call_id] = failed
@@ -306,13 +298,6 @@ class _Session:
         if (usage := read_usage(info, "last_token_usage")) is not None:
             self._reports += 1
             self._items.set_usage(usage)
-
-    def _take_back(self, event: FieldTracker) -> None:
-        turns = event.peek("num_turns")
-        if isinstance(turns, int) and turns > 0 and self._turns:
-            messages, start = self._items.messages(), self._turns[-turns:][0]
-            event.warn(f"{len(messages) - start} messages of {turns} turns that the user undid, dropped")
-            del messages[start:], self._turns[-turns:]
 
 
 def _as_developer_message(message: Message) -> Message:

@@ -16,7 +16,7 @@ from judgekit.errors import TraceError, short_repr
 from judgekit.formats.blocks.common import tool_name
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import combined_source, label_source
-from judgekit.formats.readers.base import as_records, build_sample, first_record
+from judgekit.formats.readers.base import RowReader, as_records, build_sample, first_record
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import as_list, as_object, lookup, without
 from judgekit.traces.message import (
@@ -59,7 +59,7 @@ _JSON = (
 """Columns that tables hold as JSON."""
 
 
-class DeepevalReader:
+class DeepevalReader(RowReader):
     """A reader of goldens, test cases and test runs. Metrics become labels.
 
     The calls of a test case come before its answer, one by one, with their outputs as results. A golden without an
@@ -67,7 +67,6 @@ class DeepevalReader:
     """
 
     name = "deepeval"
-    joins_lines = False
     shape = 'deepeval: {"input", "actual_output", "tools_called", "expected_tools"}, {"scenario", "turns"}, or {"testCases": [...]}'
 
     def recognizes(self, value: JsonValue) -> bool:

@@ -1,6 +1,6 @@
 """A base for readers of agent frameworks, whose messages say the same as those of Chat Completions in other fields."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 
 from pydantic import JsonValue
@@ -8,14 +8,14 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.openai_chat import read_message, read_usage
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.formats.readers.base import as_records, build_sample
+from judgekit.formats.readers.base import MessagesReader, build_sample
 from judgekit.formats.values import head, messages_field, objects_in
 from judgekit.traces.message import JsonObject, Message
 from judgekit.traces.recording import TraceWarning
 from judgekit.traces.sample import Sample
 
 
-class FrameworkReader(ABC):
+class FrameworkReader(MessagesReader):
     """A reader of lists of a framework's messages, and of rows with a list in ``messages``.
 
     Each message is restated as one or more of Chat Completions, which take over all fields that have no name there.
@@ -24,7 +24,6 @@ class FrameworkReader(ABC):
 
     name = ""
     shape = ""
-    joins_lines = False
 
     @abstractmethod
     def is_message(self, message: JsonObject, /) -> bool:
@@ -42,14 +41,6 @@ class FrameworkReader(ABC):
             for message in read_restated(self.restated(recorded.leftover()), f"messages[{index}]", row.warnings)
         ]
 
-    def recognizes(self, value: JsonValue) -> bool:
-        """Recognize messages by fields that no other format has."""
-        return any(map(self._is_conversation, self.records(value)[:1]))
-
-    def records(self, document: JsonValue) -> list[JsonValue]:
-        """Return a list of messages as one conversation, and a list of rows or of such lists as many."""
-        return [document] if self._is_conversation(document) else as_records(document)
-
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one conversation, named by the id of its row if there is one."""
         row = FieldTracker.of({"messages": record} if isinstance(record, list) else record)
@@ -58,7 +49,8 @@ class FrameworkReader(ABC):
             raise TraceError("messages: expected messages, found none")
         return build_sample(row, index, {"messages": messages, "termination": row.text("stop_reason")})
 
-    def _is_conversation(self, document: JsonValue) -> bool:
+    def is_conversation(self, document: JsonValue, /) -> bool:
+        """Return whether a document is a conversation: some messages can only be this framework's."""
         return any(map(self.is_message, objects_in(head(messages_field(document)))))
 
 

@@ -21,6 +21,7 @@ from judgekit.formats.blocks.gemini import (
 )
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import (
+    RowReader,
     append_reply,
     as_records,
     build_sample,
@@ -39,11 +40,10 @@ _OF_EVENTS = frozenset(("author", "content"))
 """Fields of ADK's events, which otherwise look much like a response."""
 
 
-class GeminiReader:
+class GeminiReader(RowReader):
     """A reader of requests and responses. Each candidate is a conversation, and those of one response are a group."""
 
     name = "gemini"
-    joins_lines = False
     shape = 'gemini: {"contents": [{"role": "user", "parts": [{"text": ...}]}]}, {"candidates": [...]}, or {"request", "response"}'
 
     def recognizes(self, value: JsonValue) -> bool:
@@ -156,12 +156,9 @@ def _is_stream(value: JsonValue) -> bool:
     ids = {str(chunk.get("responseId") or chunk.get("response_id")) for chunk in chunks}
     if len(chunks) < len(value) or len(ids) > 1:
         return False
-    return "None" not in ids or not any(map(_is_finished, chunks[:-1]))
-
-
-def _is_finished(chunk: JsonObject) -> bool:
-    candidates = objects_in(chunk.get("candidates"))
-    return any(candidate.get("finishReason") or candidate.get("finish_reason") for candidate in candidates)
+    candidates = [candidate for chunk in chunks[:-1] for candidate in objects_in(chunk.get("candidates"))]
+    is_finished = any(candidate.get("finishReason") or candidate.get("finish_reason") for candidate in candidates)
+    return "None" not in ids or not is_finished
 
 
 def _by_candidate(row: JsonValue) -> list[JsonValue]:

@@ -78,7 +78,8 @@ class InspectReader:
         recorded = sample.objects("messages")
         if not recorded:
             raise sample.type_error("messages", "messages")
-        events = _events(sample)
+        transcript = sample.peek("transcript")  # in older logs
+        events = objects_in(lookup(transcript, "events") if isinstance(transcript, dict) else sample.peek("events"))
         messages = _with_output(sample, _with_events(read_messages(recorded), events), raw)
         if _repeats_input(sample.peek("input"), raw):
             sample.take("input")
@@ -141,11 +142,6 @@ def _filled(value: JsonValue, attachments: JsonObject) -> JsonValue:
     if isinstance(value, list):
         return [_filled(item, attachments) for item in value]
     return value
-
-
-def _events(sample: FieldTracker) -> list[JsonObject]:
-    transcript = sample.peek("transcript")  # in older logs
-    return objects_in(lookup(transcript, "events") if isinstance(transcript, dict) else sample.peek("events"))
 
 
 def _leave_out(sample: FieldTracker, events: Iterable[JsonObject]) -> None:

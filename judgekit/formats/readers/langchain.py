@@ -26,7 +26,7 @@ from judgekit.formats.blocks.reply import (
     unknown_part,
 )
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.formats.readers.base import as_records, build_sample
+from judgekit.formats.readers.base import RowReader, as_records, build_sample
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import head, without
 from judgekit.traces.message import (
@@ -68,11 +68,10 @@ _CALLS = ("tool_call", "tool_use", "function_call")
 _PROVIDER_CALLS = ("server_tool_call", "server_tool_use", "mcp_tool_use")
 
 
-class LangChainReader:
+class LangChainReader(RowReader):
     """A reader of lists of messages, and of rows or states with ``messages``."""
 
     name = "langchain"
-    joins_lines = False
     shape = 'langchain: [{"type": "human", "content": ...}, ...] of any of its dumps, or a state with "messages"'
 
     def recognizes(self, value: JsonValue) -> bool:
@@ -335,13 +334,11 @@ def _media(block: FieldTracker, kind: str) -> MediaPart:
     inner = block.object(kind, "source") if address is None or isinstance(address, dict) else None
     holder = inner or block
     block.take("type")
-    return MediaPart.model_validate(
-        {
-            "kind": _MEDIA[kind],
-            "url": address if isinstance(address, str) else holder.text("url", "file_uri"),
-            "data": holder.text("base64", "data"),
-            "mime_type": holder.text("mime_type", "media_type"),
-            "name": holder.text("filename", "title"),
-            "extra": block.leftover(),
-        }
+    return MediaPart(
+        kind=_MEDIA[kind],
+        url=address if isinstance(address, str) else holder.text("url", "file_uri"),
+        data=holder.text("base64", "data"),
+        mime_type=holder.text("mime_type", "media_type"),
+        name=holder.text("filename", "title"),
+        extra=block.leftover(),
     )

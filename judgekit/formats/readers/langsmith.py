@@ -24,7 +24,7 @@ from judgekit.formats.score_records import make_label
 from judgekit.formats.spans import Span, find_roots
 from judgekit.formats.values import as_object, objects_in, parse_if_json, str_or_none, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Usage
-from judgekit.traces.recording import Label, ToolDefinition
+from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import Sample
 
 _RUN = frozenset(("run_type", "dotted_order", "parent_run_id", "child_runs", "trace_id", "start_time"))
@@ -91,7 +91,11 @@ class LangSmithReader:
         """Read one trace or example. The leftover of its runs goes into the trace's ``extra``."""
         row = FieldTracker.of(record)
         if "spans" not in row:
-            return _example(row, index)
+            if not isinstance(row.peek("inputs"), dict):
+                raise TraceError("expected a run or an example of LangSmith, with inputs and outputs")
+            if "dataset_id" not in row:
+                row.warn("has no run_type, so it counts as an example of a dataset: its outputs are the reference")
+            return read_item(row, index, "inputs", "outputs")
         tree = read_tree(row, _kind, _model_step, _VALUES, _MISSING)
         trace = dict(tree.fields)
         facts: dict[str, object] = {}
@@ -109,7 +113,9 @@ class LangSmithReader:
             group = attributes.id("reference_example_id") or next(filter(None, threads), None)
             facts = read_expected(attributes, "reference_outputs", {})
             facts |= {} if group is None else {"group": group}
-            trace["labels"] = _labels(as_object(attributes.peek("feedback")))
+            feedback = as_object(attributes.peek("feedback")).items()  # it does not say who gave it
+            labels = (make_label(name, parse_if_json(value), label_source(name)) for name, value in feedback)
+            trace["labels"] = [label for label in labels if label is not None]
         return build_sample(row, index, trace, identity=row.id("id"), **facts)
 
 
@@ -131,12 +137,6 @@ def _nested(record: JsonValue) -> JsonValue:
         return row
     example = row.pop("example_id", None)
     return {"run_type": "chain", "reference_example_id": example, **row}
-
-
-def _labels(feedback: JsonObject) -> list[Label]:
-    """Return the feedback of a row of a table, which does not say who gave it."""
-    labels = (make_label(name, parse_if_json(value), label_source(name)) for name, value in feedback.items())
-    return [label for label in labels if label is not None]
 
 
 def _flat(records: Iterable[JsonValue]) -> Iterator[JsonValue]:
@@ -225,12 +225,3 @@ def _metadata(attributes: FieldTracker) -> JsonObject:
         extra.take("metadata")
     tags = attributes.take("tags")
     return {**metadata, "tags": tags} if tags else metadata
-
-
-def _example(row: FieldTracker, index: int) -> Sample:
-    """Read an example of a dataset, whose outputs are what is expected."""
-    if not isinstance(row.peek("inputs"), dict):
-        raise TraceError("expected a run or an example of LangSmith, with inputs and outputs")
-    if "dataset_id" not in row:
-        row.warn("has no run_type, so it counts as an example of a dataset: its outputs are the reference")
-    return read_item(row, index, "inputs", "outputs")

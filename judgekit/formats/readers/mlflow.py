@@ -16,7 +16,7 @@ from judgekit.formats.blocks.openai_chat import read_tools
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import label_source
 from judgekit.formats.merging import SpanStep, merge_steps
-from judgekit.formats.readers.base import as_records, build_sample
+from judgekit.formats.readers.base import RowReader, as_records, build_sample
 from judgekit.formats.readers.payloads import exchange_messages, parse_structured_json, take_payload
 from judgekit.formats.readers.span_steps import read_steps
 from judgekit.formats.row_facts import to_text
@@ -47,11 +47,10 @@ _DATA = ("spans", "request", "response")
 _WRITE = 'open("traces.jsonl", "w").write("\\n".join(t.to_json() for t in mlflow.search_traces(return_type="list")))'
 
 
-class MLflowReader:
+class MLflowReader(RowReader):
     """A reader of traces, one conversation each. Traces of a session are a group."""
 
     name = "mlflow"
-    joins_lines = False
     shape = 'mlflow: {"info": {"trace_id": ..., ...}, "data": {"spans": [...]}}, or spans with "mlflow." attributes'
 
     def recognizes(self, value: JsonValue) -> bool:
@@ -189,7 +188,12 @@ def _assessed(info: FieldTracker) -> tuple[list[Label], dict[str, object]]:
             continue
         if isinstance(feedback, dict):
             labels += _labels(name, feedback.get("value"), assessment)
-        elif isinstance(expectation, dict) and (value := _expected(expectation)) is not None:
+            continue
+        serialized = lookup(expectation, "serialized_value")
+        value = (
+            parse_if_json(lookup(serialized, "value")) if isinstance(serialized, dict) else lookup(expectation, "value")
+        )
+        if value is not None:
             if name == "expected_response" and isinstance(value, str):
                 facts["reference"] = value
             elif name == "expected_tool_calls" and (calls := _calls(value)) is not None:
@@ -215,11 +219,6 @@ def _labels(name: str, value: JsonValue, assessment: JsonObject) -> list[Label]:
         for name, verdict in values.items()
         if verdict is not None
     ]
-
-
-def _expected(expectation: JsonObject) -> JsonValue:
-    serialized = expectation.get("serialized_value")
-    return parse_if_json(serialized.get("value")) if isinstance(serialized, dict) else expectation.get("value")
 
 
 def _calls(value: JsonValue) -> list[ExpectedCall] | None:

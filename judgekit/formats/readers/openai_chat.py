@@ -17,6 +17,7 @@ from judgekit.formats.blocks.openai_chat import read_message, read_messages, rea
 from judgekit.formats.blocks.reply import is_blank
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import (
+    RowReader,
     append_reply,
     as_records,
     build_sample,
@@ -55,11 +56,10 @@ _UNCLEAR = "unclear_calls"
 """The field of an assembled choice with the number of calls that may be several."""
 
 
-class OpenAIChatReader:
+class OpenAIChatReader(RowReader):
     """A reader of messages, requests, responses, and pairs of the last two, with fields of a `Sample` beside them."""
 
     name = "openai-chat"
-    joins_lines = False
     shape = 'openai-chat: {"messages": [{"role": "user", "content": ...}, ...]}, or the list alone; {"choices": [{"message": ...}]}; {"request": ..., "response": ...}'
 
     def recognizes(self, value: JsonValue) -> bool:
@@ -343,14 +343,10 @@ def _joined_values(name: str, values: list[JsonValue]) -> JsonValue:
     if len(lists) == len(values) or (lists and name in _PIECES):
         parts = [part for value in values for part in (value if isinstance(value, list) else [value])]
         if name in _OF_PARTS:
-            parts = [_typed(part) for part in parts]
+            parts = [{"type": "text", "text": part} if isinstance(part, str) else part for part in parts]
         return _listed(name, parts)
     different = {repr(value): value for value in values if value != ""} or {"": ""}
     return next(iter(different.values())) if len(different) == 1 else list(different.values())
-
-
-def _typed(part: JsonValue) -> JsonValue:
-    return {"type": "text", "text": part} if isinstance(part, str) else part
 
 
 def _listed(name: str, parts: list[JsonValue]) -> JsonValue:

@@ -16,7 +16,14 @@ from judgekit.errors import TraceError
 from judgekit.formats.blocks.common import read_counts
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import label_source
-from judgekit.formats.readers.base import as_records, build_row_sample, build_sample, first_record, group_name
+from judgekit.formats.readers.base import (
+    RowReader,
+    as_records,
+    build_row_sample,
+    build_sample,
+    first_record,
+    group_name,
+)
 from judgekit.formats.readers.payloads import Payload, exchange_messages, messages_in, take_payload
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.unread import canonical_column
@@ -47,14 +54,13 @@ _COMPUTED = ("string", "text", "python")
 """Prefixes of the types of graders that ask no model."""
 
 
-class OpenAIEvalsReader:
+class OpenAIEvalsReader(RowReader):
     """A reader of output items, runs that hold their data, items with or without a sample, and samples of openai/evals.
 
     Grades become labels, and the columns of an item become fields. An item without a sample has no agent message.
     """
 
     name = "openai-evals"
-    joins_lines = False
     shape = 'openai-evals: {"object": "eval.run.output_item", "datasource_item", "results", "sample"}; {"item", "sample"}; {"input", "ideal"} of openai/evals'
 
     def recognizes(self, value: JsonValue) -> bool:
@@ -77,7 +83,9 @@ class OpenAIEvalsReader:
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one output item, item or sample."""
         row = FieldTracker.of(record)
-        if _is_definition(as_object(record)):
+        fields = as_object(record)
+        has_graders = "object" not in fields and isinstance(fields.get("testing_criteria"), list)
+        if fields.get("object") == _EVAL or has_graders:
             raise TraceError(
                 "is the definition of an eval, which has graders and no samples; "
                 "score its output items, with scorers in place of its graders"
@@ -85,10 +93,6 @@ class OpenAIEvalsReader:
         if row.peek("object") == _OUTPUT_ITEM:
             return _output_item(row, index)
         return _item(row, index) if "item" in row else _sample_of_repository(row, index)
-
-
-def _is_definition(row: JsonObject) -> bool:
-    return row.get("object") == _EVAL or ("object" not in row and isinstance(row.get("testing_criteria"), list))
 
 
 def _items(document: JsonValue) -> list[JsonValue]:

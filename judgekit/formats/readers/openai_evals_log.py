@@ -83,7 +83,10 @@ class OpenAIEvalsLogReader:
                 aside += longer is None
                 messages = longer or messages
             elif kind == "match":
-                labels += _match(event_data)
+                correct, picked = event_data.boolean("correct"), event_data.peek("picked")
+                if correct is not None:
+                    reason = None if picked is None else f"picked {to_text(picked)}"
+                    labels.append(Label("match", correct, source="benchmark", reason=reason))
                 facts = facts or _expected(event_data)
                 if not messages and "sampled" in event_data:
                     messages = list(_sampled(event_data).messages)
@@ -139,13 +142,6 @@ def _sampled(event_data: FieldTracker) -> Payload:
     if others:
         event_data.warn(choices_warning(len(answers)), "sampled")
     return Payload((AIMessage(to_text(first), extra={OTHER_CHOICES: others} if others else {}),))
-
-
-def _match(event_data: FieldTracker) -> list[Label]:
-    correct = event_data.boolean("correct")
-    picked = event_data.peek("picked")
-    reason = None if picked is None else f"picked {to_text(picked)}"
-    return [] if correct is None else [Label("match", correct, source="benchmark", reason=reason)]
 
 
 def _expected(event_data: FieldTracker) -> dict[str, object]:

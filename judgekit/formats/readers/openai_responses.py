@@ -20,6 +20,7 @@ from judgekit.formats.blocks.openai_responses import (
 )
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import (
+    RowReader,
     append_reply,
     as_records,
     build_sample,
@@ -48,14 +49,13 @@ _ENDS = ("response.completed", "response.incomplete", "response.failed", "respon
 """The events that end a response; the last one is the Realtime API's."""
 
 
-class OpenAIResponsesReader:
+class OpenAIResponsesReader(RowReader):
     """A reader of requests, responses, pairs of both, rows of items, and bare lists of items.
 
     Rows may have the fields of a `Sample` beside them. Source: the types of OpenAI's SDK.
     """
 
     name = "openai-responses"
-    joins_lines = False
     shape = 'openai-responses: {"model": ..., "input": [{"type": "function_call", ...}, ...]}, {"object": "response", "output": [...]}, {"request": {...}, "response": {...}}, or a list of items'
 
     def recognizes(self, value: JsonValue) -> bool:

@@ -105,12 +105,13 @@ class OpenInferenceReader:
             raise TraceError(f"spans: {'hidden' if masked else 'no'} messages in these spans; {_HIDDEN}")
         if masked:
             row.warn(f"{masked} messages are masked")
+        roots = [span for span in spans if span.parent is None]
         trace = {
             **fields,
             **time_range(spans),
             "tools": tools,
             "labels": _labels(spans),
-            "usage": _total(spans),
+            "usage": _usage(roots[0].attributes) if len(roots) == 1 and _kind(roots[0]) != "LLM" else None,
             "metadata": {**cast("JsonObject", fields["metadata"]), **_metadata(spans)},
         }
         return build_sample(row, index, trace, identity=row.id("id"))
@@ -119,7 +120,10 @@ class OpenInferenceReader:
 def _model_step(span: Span, tools: list[ToolDefinition]) -> SpanStep:
     attributes = span.attributes
     request = Payload(_messages(attributes, "llm.input_messages"))
-    response = Payload(tuple(_answers(attributes)))
+    name = "llm.output_messages"
+    several = lookup(parse_structured_json(attributes.peek("llm.invocation_parameters")), "n") not in (None, 1)
+    answers = first_choice(_messages(attributes, name, "assistant"), attributes, name, several=several)
+    response = Payload(tuple(answers))
     if not request.messages:
         request = take_payload(attributes, "input.value", HumanMessage)
     if not response.messages:
@@ -149,12 +153,6 @@ def _is_node(span: Span) -> bool:
     while above is not None and above.attributes.peek("openinference.span.kind") != "AGENT":
         above = above.parent
     return above is not None
-
-
-def _total(spans: Sequence[Span]) -> Usage | None:
-    """Return the usage of the whole, if one span contains all others."""
-    roots = [span for span in spans if span.parent is None]
-    return _usage(roots[0].attributes) if len(roots) == 1 and _kind(roots[0]) != "LLM" else None
 
 
 def _labels(spans: Sequence[Span]) -> list[Label]:
@@ -212,13 +210,6 @@ def _metadata(spans: Sequence[Span]) -> JsonObject:
 
 def _messages(attributes: FieldTracker, name: str, otherwise: str | None = None) -> tuple[Message, ...]:
     return tuple(_message(item, otherwise) for item in _objects(attributes, name))
-
-
-def _answers(attributes: FieldTracker) -> list[Message]:
-    """Return the answer of a model, the first if there are several."""
-    name = "llm.output_messages"
-    several = lookup(parse_structured_json(attributes.peek("llm.invocation_parameters")), "n") not in (None, 1)
-    return first_choice(_messages(attributes, name, "assistant"), attributes, name, several=several)
 
 
 def _tools(attributes: FieldTracker) -> list[ToolDefinition]:

@@ -238,7 +238,9 @@ def expand(payload: JsonObject | list[JsonValue], role: Role) -> JsonValue:
         role: Who wrote it, if it does not say so.
     """
     if isinstance(payload, dict):
-        expanded = (shape(payload, role) for shape in (_block, _message, _gemini, _langchain, _sdk))
+        if "role" not in payload and _is_block(payload):
+            return {"role": role, "content": [payload]}
+        expanded = (shape(payload, role) for shape in (_message, _gemini, _langchain, _sdk))
         return next((whole for whole in expanded if whole is not None), payload)
     entries = objects_in(payload)
     if not entries or len(entries) < len(payload):
@@ -246,8 +248,9 @@ def expand(payload: JsonObject | list[JsonValue], role: Role) -> JsonValue:
     if any("role" in entry for entry in entries):
         return _conversation(entries) or payload
     if all(isinstance(entry.get("message"), dict) for entry in entries):
-        is_request = role == "user" or any(map(_is_nested, entries))
-        return [_opened(entry) for entry in entries] if is_request else {"choices": payload}
+        calls = [call for entry in entries for call in objects_in(lookup(entry, "message", "tool_calls"))]
+        is_nested = any("tool_call" in call for call in calls)  # as in OpenInference
+        return [_opened(entry) for entry in entries] if role == "user" or is_nested else {"choices": payload}
     if role == "assistant" and all(isinstance(entry.get("function"), dict) for entry in entries):
         return [{"role": role, "tool_calls": payload}]
     if _are_sdk_calls(payload):
@@ -258,10 +261,6 @@ def expand(payload: JsonObject | list[JsonValue], role: Role) -> JsonValue:
 def _is_block(payload: JsonObject) -> bool:
     """Return whether an object is a content block of a message."""
     return str_or_none(payload.get("type")) in _BLOCKS
-
-
-def _block(payload: JsonObject, role: Role) -> JsonValue:
-    return {"role": role, "content": [payload]} if "role" not in payload and _is_block(payload) else None
 
 
 def _message(payload: JsonObject, role: Role) -> JsonValue:
@@ -342,11 +341,6 @@ def _is_definition(message: JsonValue) -> bool:
     if lookup(message, "role") != "tool" or lookup(message, "tool_call_id") or not isinstance(tool, dict):
         return False
     return isinstance(tool.get("function"), dict) or ("name" in tool and not _PARAMETERS.isdisjoint(tool))
-
-
-def _is_nested(entry: JsonObject) -> bool:
-    """Return whether the calls of a message are nested as in OpenInference."""
-    return any("tool_call" in call for call in objects_in(lookup(entry, "message", "tool_calls")))
 
 
 def _opened(entry: JsonObject) -> JsonObject:

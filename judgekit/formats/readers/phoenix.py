@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.common import read_counts
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.formats.readers.base import as_records, build_sample, first_record
+from judgekit.formats.readers.base import RowReader, as_records, build_sample, first_record
 from judgekit.formats.readers.openinference import read_annotation
 from judgekit.formats.readers.payloads import exchange_messages, take_any_payload, variables_in, warn_of_outcome
 from judgekit.formats.row_facts import read_expected
@@ -27,14 +27,13 @@ _RUN_ALONE = frozenset(("dataset_example_id", "repetition_number"))
 _COUNTS = {"input": "prompt_token_count", "output": "completion_token_count"}
 
 
-class PhoenixReader:
+class PhoenixReader(RowReader):
     """A reader of experiments, one sample a run, and of the examples of datasets, which no agent has answered.
 
     Runs of one example are a group. Annotations become labels.
     """
 
     name = "phoenix"
-    joins_lines = False
     shape = 'phoenix: [{"example_id": ..., "repetition_number": ..., "input": ..., "reference_output": ..., "output": ..., "annotations": [...]}, ...]'
 
     def recognizes(self, value: JsonValue) -> bool:

@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.common import read_counts
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.formats.readers.base import append_reply, as_records, build_sample, first_record
+from judgekit.formats.readers.base import RowReader, append_reply, as_records, build_sample, first_record
 from judgekit.formats.readers.payloads import (
     Payload,
     exchange_messages,
@@ -44,11 +44,10 @@ _OF_CONFIG = ("description", "tags")
 _MOST_OF_GROUP = 80
 
 
-class PromptfooReader:
+class PromptfooReader(RowReader):
     """A reader of results, one sample per test, prompt and provider. Tests with equal variables are a group."""
 
     name = "promptfoo"
-    joins_lines = False
     shape = 'promptfoo: {"evalId", "results": {"results": [{"testIdx", "prompt": {"raw", "label"}, "provider", "vars", "response"}]}}, or a result per line'
 
     def recognizes(self, value: JsonValue) -> bool:
@@ -333,8 +332,9 @@ def _blocks(output: str) -> JsonValue:
     promptfoo joins the texts and calls of a reply, each call as a line of JSON. A table has all outputs as text.
     """
     whole = parse_structured_json(output)
-    if isinstance(whole, list) and whole and all(map(_is_call, whole)):
-        return whole
+    calls = whole if isinstance(whole, list) else []
+    if calls and all(isinstance(lookup(call, "function"), dict) or lookup(call, "type") in _CALLS for call in calls):
+        return calls
     if isinstance(whole, dict) and isinstance(whole.get("tool_calls"), list) and whole.get("role") == "assistant":
         return whole
     if not any(kind in output for kind in _CALLS):
@@ -355,10 +355,6 @@ def _blocks(output: str) -> JsonValue:
     if "function_call" not in kinds:
         return [{"role": "assistant", "content": blocks}] if kinds else None
     return {"object": "response", "output": list(map(_output_item, blocks))}
-
-
-def _is_call(value: JsonValue) -> bool:
-    return isinstance(lookup(value, "function"), dict) or lookup(value, "type") in _CALLS
 
 
 def _output_item(block: JsonValue) -> JsonValue:

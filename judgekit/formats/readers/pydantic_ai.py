@@ -22,7 +22,7 @@ from judgekit.formats.blocks.common import (
 )
 from judgekit.formats.blocks.reply import ReplyItem, split_reply, to_content
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.formats.readers.base import as_records, build_sample
+from judgekit.formats.readers.base import MessagesReader, build_sample
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import head, messages_field, objects_in, str_or_none
 from judgekit.traces.message import (
@@ -48,7 +48,7 @@ _PROCESSED = "Final result processed."
 """The result of an output tool. Its arguments are the agent's answer, in the requested form."""
 
 
-class PydanticAIReader:
+class PydanticAIReader(MessagesReader):
     """A reader of lists of messages, or rows with a list in ``messages``.
 
     The call of an output tool is not a call but the agent's answer, as JSON text, unless it was discarded.
@@ -56,18 +56,13 @@ class PydanticAIReader:
     """
 
     name = "pydantic-ai"
-    joins_lines = False
     shape = (
         'pydantic-ai: [{"kind": "request", "parts": [{"part_kind": "user-prompt", ...}]}, ...], or rows of "messages"'
     )
 
-    def recognizes(self, value: JsonValue) -> bool:
+    def is_conversation(self, document: JsonValue, /) -> bool:
         """Recognize messages as requests and responses whose parts have a ``part_kind``."""
-        return any(map(_is_conversation, self.records(value)[:1]))
-
-    def records(self, document: JsonValue) -> list[JsonValue]:
-        """Return a list of messages as one conversation, and a list of rows or of such lists as many."""
-        return [document] if _is_conversation(document) else as_records(document)
+        return any(map(_is_recognizable, objects_in(head(messages_field(document)))))
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one conversation, named by its id if there is one."""
@@ -77,10 +72,6 @@ class PydanticAIReader:
         if not messages:
             raise TraceError("messages: expected messages, found none")
         return build_sample(row, index, {"messages": messages}, identity=identity)
-
-
-def _is_conversation(value: JsonValue) -> bool:
-    return any(map(_is_recognizable, objects_in(head(messages_field(value)))))
 
 
 def _is_recognizable(message: JsonObject) -> bool:

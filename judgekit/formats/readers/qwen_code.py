@@ -15,7 +15,7 @@ from judgekit.formats.blocks.reply import with_fields
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import as_records, build_sample, unpaired_warnings
 from judgekit.formats.values import as_object, head, lookup, objects_in, str_or_none
-from judgekit.traces.message import JsonObject, Message, SystemMessage, ToolMessage
+from judgekit.traces.message import JsonObject, Message, SystemMessage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
@@ -58,9 +58,8 @@ class QwenCodeReader:
             elif row.peek("type") != "system":
                 unread[str(row.peek("type"))] += 1
         if unread:
-            document.warn(
-                f"unread rows, kept in extra: {', '.join(f'{count} {kind}' for kind, count in unread.items())}", "rows"
-            )
+            kinds = ", ".join(f"{count} {kind}" for kind, count in unread.items())
+            document.warn(f"unread rows, kept in extra: {kinds}", "rows")
         alone = [*threads][-1] if len(threads) == 2 and not threads[None] else None  # a sub-agent's own file
         messages, identity = threads.pop(alone), str_or_none(first.get("sessionId"))
         children = [
@@ -100,9 +99,7 @@ def _messages(row: FieldTracker, session: JsonObject) -> list[Message]:
     messages = read_content(content, SystemMessage if kind == "system" else None)
     if isinstance(status := lookup(row.peek("toolCallResult"), "status"), str):
         failed = {"is_error": status != "success"}
-        messages = [
-            message.model_copy(update=failed if isinstance(message, ToolMessage) else {}) for message in messages
-        ]
+        messages = with_fields(messages, every=failed)
     every: dict[str, object] = {"timestamp": row.time("timestamp")}
     if kind == "assistant":
         every |= {"agent": row.text("agentName"), "model": row.text("model")}

@@ -100,7 +100,10 @@ def take_value(row: FieldTracker, name: str, kind: type[HumanMessage | AIMessage
         return Payload((kind(text),))
     with suppress(TraceError) if isinstance(value, str) else nullcontext():  # a text that only looks like messages
         payload = messages_in(opened, row, name, kind)
-        if payload is not None and _answers(payload, kind):
+        messages = () if payload is None else payload.messages  # in a response, one is the agent's or a tool's
+        if payload and any(
+            kind is HumanMessage or isinstance(message, AIMessage | ToolMessage) for message in messages
+        ):
             if isinstance(value, str):
                 row.warn("messages as JSON text, read as messages", name)
             return payload
@@ -109,11 +112,6 @@ def take_value(row: FieldTracker, name: str, kind: type[HumanMessage | AIMessage
     elif isinstance(value, str) and _PYTHON.match(value):
         row.warn("a list or dict as Python prints it, read as plain text; write JSON instead", name)
     return Payload((kind(to_text(value)),))
-
-
-def _answers(payload: Payload, kind: type[HumanMessage | AIMessage]) -> bool:
-    """Return whether there are messages, of which in a response at least one is the agent's or a tool's."""
-    return any(kind is HumanMessage or isinstance(message, AIMessage | ToolMessage) for message in payload.messages)
 
 
 def _check_complete(sample: Sample, row: JsonObject) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from judgekit.formats.readers.framework import FrameworkReader, media_part
-from judgekit.formats.values import as_object, first_value, lookup, objects_in, without
+from judgekit.formats.values import as_list, as_object, first_value, lookup, objects_in, without
 from judgekit.traces.message import JsonObject
 
 _MEDIA = {"image": "image_url", "audio": "audio_url", "binary": "file"}
@@ -38,16 +38,12 @@ class SemanticKernelReader(FrameworkReader):
             metadata = without(metadata, "usage")
         fields["metadata"] = metadata or None
         results = [_result(part) for part in objects_in(items) if part.get("content_type") == "function_result"]
-        others = [_part(part) for part in (items if isinstance(items, list) else ()) if not _is_result(part)]
+        others = [_part(part) for part in as_list(items) if lookup(part, "content_type") != "function_result"]
         if not results:
             return [{**fields, "content": others}]
         role = message.get("role")
         results[0] = {**fields, **results[0], "speaker": None if role == "tool" else role}
         return [*results, {"role": role, "content": others}] if others else results
-
-
-def _is_result(part: JsonValue) -> bool:
-    return lookup(part, "content_type") == "function_result"
 
 
 def _result(part: JsonObject) -> JsonObject:

@@ -13,9 +13,9 @@ from judgekit.errors import TraceError
 from judgekit.formats.blocks.common import read_call
 from judgekit.formats.blocks.openai_chat import read_tools
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.formats.readers.base import as_records, build_sample
+from judgekit.formats.readers.base import MessagesReader, as_records, build_sample
 from judgekit.formats.row_facts import to_text
-from judgekit.formats.values import as_list, as_object, head, parse_if_json
+from judgekit.formats.values import as_object, head, parse_if_json
 from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage, ToolCall, ToolMessage
 from judgekit.traces.recording import Label
 from judgekit.traces.sample import Sample
@@ -32,21 +32,17 @@ _RESULT = re.compile(r"<tool_response>(.*?)(?:</tool_response>|\Z)", re.DOTALL)
 _NAME = re.compile(r"""["']name["']\s*:\s*["']([^"']+)["']""")
 
 
-class ShareGPTReader:
+class ShareGPTReader(MessagesReader):
     """A reader of turns. Each is a message, and one with several tool results is a message for each."""
 
     name = "sharegpt"
-    joins_lines = False
     shape = 'sharegpt: {"conversations": [{"from": "human", "value": ...}, {"from": "gpt", "value": ...}]}'
 
-    def recognizes(self, value: JsonValue) -> bool:
+    def is_conversation(self, document: JsonValue, /) -> bool:
         """Recognize turns by ``from`` and ``value``."""
-        rows = self.records(value)
-        return bool(rows) and _turns(rows[0]) is not None
-
-    def records(self, document: JsonValue) -> list[JsonValue]:
-        """Return a list of turns as one conversation, and a list of rows or of such lists as many."""
-        return [document] if _turns(document) is not None else as_records(document)
+        row = document if isinstance(document, dict) else {"conversations": document}
+        turns = head(row.get("conversations") or row.get("conversation"))
+        return bool(turns) and all({"from", "value"} <= as_object(turn).keys() for turn in turns)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one conversation."""
@@ -67,13 +63,6 @@ class ShareGPTReader:
         row.unpack("tools")
         trace = {"messages": messages, "tools": read_tools(row.optional_objects("tools")), "labels": labels}
         return build_sample(row, index, trace, identity=row.id("id"), **facts)
-
-
-def _turns(value: JsonValue) -> list[JsonValue] | None:
-    if isinstance(value, dict):
-        value = value.get("conversations") or value.get("conversation")
-    has_turns = bool(head(value)) and all({"from", "value"} <= as_object(turn).keys() for turn in head(value))
-    return as_list(value) if has_turns else None
 
 
 def _read(turn: FieldTracker) -> list[Message]:

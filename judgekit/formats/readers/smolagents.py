@@ -16,7 +16,7 @@ from judgekit.formats.blocks.common import read_counts
 from judgekit.formats.blocks.openai_chat import read_message
 from judgekit.formats.blocks.reply import to_content
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.formats.readers.base import as_records, build_sample
+from judgekit.formats.readers.base import MessagesReader, build_sample
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.sub_agents import unread_sub_agents
 from judgekit.formats.values import as_list, as_object, first_value, head, lookup, objects_in, without
@@ -38,23 +38,22 @@ _MANAGED = re.compile(r"final answer from your managed agent '([^'\n]{1,200})'")
 """The beginning of a managed agent's report; its own steps are not in the memory of its manager."""
 
 
-class SmolagentsReader:
+class SmolagentsReader(MessagesReader):
     """A reader of steps: the task, plans, and actions with their calls and observations.
 
     A call of ``final_answer`` is not a call but the agent's answer. Errors that answer no call are system messages.
     """
 
     name = "smolagents"
-    joins_lines = False
     shape = 'smolagents: [{"task": ...}, {"step_number": 1, "tool_calls": [...], "observations": ...}, ...], or {"steps": [...], "output": ...}'
 
-    def recognizes(self, value: JsonValue) -> bool:
+    def is_conversation(self, document: JsonValue, /) -> bool:
         """Recognize actions by their number and observations."""
-        return any(map(_is_memory, self.records(value)[:1]))
-
-    def records(self, document: JsonValue) -> list[JsonValue]:
-        """Return a list of steps as one conversation, and a list of results or of such lists as many."""
-        return [document] if _is_memory(document) else as_records(document)
+        steps = first_value(document, "steps", "messages") if isinstance(document, dict) else document
+        return any(
+            "step_number" in step and not {"observations", _INPUTS, "model_output"}.isdisjoint(step)
+            for step in objects_in(head(steps))
+        )
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one run. The error of the last step is its termination."""
@@ -67,14 +66,8 @@ class SmolagentsReader:
             repeated += inputs is not None
             system = next((given for given in objects_in(inputs) if given.get("role") == "system"), None)
             if system is not None and not any(message.role == "system" for message in messages):
-                messages.insert(
-                    0,
-                    read_message(
-                        FieldTracker(
-                            {**without(system, "raw"), "tool_calls": None}, f"{step.path}.{_INPUTS}", row.warnings
-                        )
-                    ),
-                )
+                fields = {**without(system, "raw"), "tool_calls": None}
+                messages.insert(0, read_message(FieldTracker(fields, f"{step.path}.{_INPUTS}", row.warnings)))
             error = None
             if (read := _read_step(step)) is not None:
                 messages += read
@@ -96,14 +89,6 @@ class SmolagentsReader:
             "usage": read_counts(row.object("token_usage")),
         }
         return build_sample(row, index, trace)
-
-
-def _is_memory(document: JsonValue) -> bool:
-    steps = first_value(document, "steps", "messages") if isinstance(document, dict) else document
-    return any(
-        "step_number" in step and not {"observations", _INPUTS, "model_output"}.isdisjoint(step)
-        for step in objects_in(head(steps))
-    )
 
 
 def _read_step(step: FieldTracker) -> list[Message] | None:

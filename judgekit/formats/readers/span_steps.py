@@ -81,7 +81,8 @@ def read_steps(
     tools: list[ToolDefinition] = []
     agents = {id(span): agent_name(span, is_agent=kind(span) == "AGENT") for span in spans}
     models = {id(span): model(span, tools) for span in spans if kind(span) == "LLM" and id(span) not in aside}
-    called = {call.name for step in models.values() for call in _calls_of(step)}
+    replies = [message for step in models.values() for message in step.output_messages]
+    called = {call.name for message in replies if isinstance(message, AIMessage) for call in message.tool_calls}
     is_silent = not any(step.kind == "model" for step in models.values())
     steps: list[SpanStep] = []
     for span in spans:
@@ -131,11 +132,6 @@ def read_function_steps(
         if step.kind == "agent" and kind(step.span) != "AGENT":
             step.agent = None  # the name is that of a function
     return steps, tools
-
-
-def _calls_of(step: SpanStep) -> list[ToolCall]:
-    """Return the calls that a model made in a step."""
-    return [call for message in step.output_messages if isinstance(message, AIMessage) for call in message.tool_calls]
 
 
 def _agent_messages(

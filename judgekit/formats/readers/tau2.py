@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.openai_chat import read_message, read_usage
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.formats.readers.base import as_records, build_sample, first_record, group_name, require_object
+from judgekit.formats.readers.base import RowReader, as_records, build_sample, first_record, group_name, require_object
 from judgekit.formats.values import as_list, as_object, head, lookup, messages_field, objects_in, str_or_none, without
 from judgekit.traces.equality import canonical_json, json_bytes
 from judgekit.traces.message import JsonObject, Message, Requestor
@@ -28,7 +28,7 @@ _SOLO = frozenset(("llm_agent_solo", "dummy_user"))
 """The names of agents that work without a user, and of the user's stand-in."""
 
 
-class Tau2Reader:
+class Tau2Reader(RowReader):
     """Result files of tau2-bench.
 
     The expected calls are the agent's and the user's or, in a run without a user, only the agent's. The rest of the
@@ -42,7 +42,6 @@ class Tau2Reader:
     """
 
     name = "tau2"
-    joins_lines = False
     shape = 'tau2: {"simulations": [...], "tasks": [...], "info": ...}, or {"task_id": ..., "messages": [...]}'
 
     def recognizes(self, value: JsonValue) -> bool:
@@ -99,7 +98,8 @@ class Tau2Reader:
         task.take("id")
         criteria = task.object("evaluation_criteria") or FieldTracker({})
         has_actions = "actions" in criteria
-        actions = criteria.objects("actions") if has_actions else [_check(action, row) for action in checked]
+        checks = (FieldTracker(action, "reward_info.action_checks", row.warnings) for action in checked)
+        actions = criteria.objects("actions") if has_actions else list(checks)
         expected = [_action(action, solo=solo) for action in actions] if has_actions or checked else None
         environment = info.object("environment_info") or FieldTracker({})
         about = {"policy": environment.text("policy"), "agent": info.take("agent_info")}
@@ -191,10 +191,6 @@ def _checked(simulation: JsonValue) -> list[JsonObject]:
         isinstance(action.get("name"), str) and isinstance(action.get("arguments"), dict) for action in actions
     )
     return actions if in_full and len(actions) == len(checked) else []
-
-
-def _check(action: JsonObject, row: FieldTracker) -> FieldTracker:
-    return FieldTracker(action, "reward_info.action_checks", row.warnings)
 
 
 def _agrees(simulation: JsonValue, task: JsonValue) -> bool | None:

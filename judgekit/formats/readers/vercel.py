@@ -15,7 +15,7 @@ from judgekit.formats.blocks.common import content_items, media_kind, provider_m
 from judgekit.formats.blocks.openai_chat import read_tools
 from judgekit.formats.blocks.reply import to_content, unknown_part
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.formats.readers.base import as_records, build_sample
+from judgekit.formats.readers.base import MessagesReader, build_sample
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import head, lookup, messages_field, objects_in
 from judgekit.traces.message import (
@@ -48,7 +48,7 @@ _STATES = (
 )
 
 
-class VercelReader:
+class VercelReader(MessagesReader):
     """A reader of rows with ``messages`` and of bare lists, also of UI messages of version 4 (``toolInvocations``).
 
     A UI message holds several answers of the model, each of which becomes a message. Source: ``ui-messages.ts`` and
@@ -56,17 +56,12 @@ class VercelReader:
     """
 
     name = "vercel"
-    joins_lines = False
     shape = 'vercel: {"messages": [{"role": "assistant", "parts": [{"type": "tool-NAME", "state": ...}, ...]}, ...]}, or {"role": "assistant", "content": [{"type": "tool-call", "toolCallId": ...}]}, or the list alone'
 
-    def recognizes(self, value: JsonValue) -> bool:
+    def is_conversation(self, document: JsonValue, /) -> bool:
         """Recognize parts by their kinds and states. Model messages of text alone are left to OpenAI's reader."""
-        rows = self.records(value)
-        return bool(rows) and _are_messages(messages_field(rows[0]))
-
-    def records(self, document: JsonValue) -> list[JsonValue]:
-        """Return a list of messages as one conversation, and a list of rows or of such lists as many."""
-        return [document] if _are_messages(document) else as_records(document)
+        messages = objects_in(head(messages_field(document)))
+        return any("role" in message and _is_message(message) for message in messages)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one conversation, named by the id of its chat."""
@@ -78,10 +73,6 @@ class VercelReader:
             raise row.type_error("messages", "messages")
         tools = read_tools(row.optional_objects("tools"))
         return build_sample(row, index, {"messages": messages, "tools": tools})
-
-
-def _are_messages(value: JsonValue) -> bool:
-    return any("role" in message and _is_message(message) for message in objects_in(head(value)))
 
 
 def _is_message(message: JsonObject) -> bool:

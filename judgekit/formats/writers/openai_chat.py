@@ -7,7 +7,6 @@ r"""Rows with messages of OpenAI Chat Completions, and the references beside the
 
 import json
 from collections import Counter
-from collections.abc import Sequence
 from itertools import count
 
 from pydantic import JsonValue
@@ -142,17 +141,14 @@ def _content(message: Message, *, with_extra: bool) -> JsonObject:
             fields["reasoning_content"] = thoughts[0].text
         elif blocks:
             fields["thinking_blocks"] = blocks
-        if parts and isinstance(last := parts[-1], RefusalPart) and not last.extra and _texts_are_read(parts):
+        # Readers ignore an empty content beside a refusal, and an empty refusal.
+        are_read = all(part.text for part in parts if isinstance(part, TextPart | RefusalPart))
+        if parts and isinstance(last := parts[-1], RefusalPart) and not last.extra and are_read:
             fields["refusal"], parts = last.text, parts[:-1]
     if len(parts) == 1 and isinstance(parts[0], TextPart) and not parts[0].extra:
         return {**fields, "content": parts[0].text}
     written: list[JsonValue] = [block for part in parts if (block := _part(part, with_extra=with_extra)) is not None]
     return {**fields, "content": written or (None if isinstance(message, AIMessage) else "")}
-
-
-def _texts_are_read(parts: Sequence[Part]) -> bool:
-    """Return whether no text is empty, as readers ignore an empty content beside a refusal, and an empty refusal."""
-    return all(part.text for part in parts if isinstance(part, TextPart | RefusalPart))
 
 
 def _part(part: Part, *, with_extra: bool) -> JsonValue:

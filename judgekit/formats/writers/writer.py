@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 from pydantic import JsonValue
@@ -73,14 +74,9 @@ def verify_row(sample: Sample, index: int, row: JsonObject, reader: Reader) -> t
     facts = _facts(sample)
     missing = Counter(kind for kind, _ in (facts - written_facts).elements())
     new = {kind for kind, _ in written_facts - facts if not kind.endswith(_MAY_DIFFER)}
-    return WrittenLine(line, missing), not new and _is_detected(value, reader)
-
-
-def _is_detected(value: JsonValue, reader: Reader) -> bool:
-    try:
-        return detect(value).name == reader.name
-    except TraceError:
-        return False
+    with suppress(TraceError):
+        return WrittenLine(line, missing), not new and detect(value).name == reader.name
+    return WrittenLine(line, missing), False
 
 
 def _facts(sample: Sample) -> Counter[tuple[str, str]]:
