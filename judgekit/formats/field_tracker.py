@@ -242,7 +242,10 @@ class FieldTracker:
         return elements
 
     def _name(self, names: Sequence[str]) -> str | None:
-        return next((name for name in names if name in self._fields), None)
+        for name in names:
+            if name in self._fields:
+                return name
+        return None
 
     def _fitting(self, names: Sequence[str], fits: Callable[[JsonValue], bool], expected: str) -> JsonValue:
         name = self._name(names)

@@ -259,8 +259,8 @@ def _spoken(value: JsonValue, name: str) -> dict[_Spoken, None]:
             if is_call and (call := _call(node)) is not None:
                 spoken[call] = None
             if field in _HOLDERS or _is_message(node):
-                for name_of_text in _SAID:
-                    _add_texts(node.get(name_of_text), spoken)
+                for text in [node[known] for known in _SAID if known in node]:
+                    _add_texts(text, spoken)
             pending += [(inner, held) for inner, held in node.items() if isinstance(held, dict | list)]
     return spoken
 
@@ -296,12 +296,12 @@ def _is_call(node: JsonObject, *, of_message: bool) -> bool:
         return True
     named = isinstance(node.get("toolCallId"), str) and isinstance(node.get("toolName"), str)
     named = named or of_message or isinstance(node.get("tool"), str)
-    return named and any(isinstance(node.get(name), dict | str) for name in _ARGUMENTS)
+    return named and any(isinstance(node[name], dict | str) for name in _ARGUMENTS if name in node)
 
 
 def _is_message(node: JsonObject) -> bool:
-    speaks = any(isinstance(node.get(name), str) for name in _SPEAKERS)
-    return speaks or str_or_none(node.get("type")) in _KINDS
+    speakers = [node[name] for name in _SPEAKERS if name in node]
+    return any(isinstance(speaker, str) for speaker in speakers) or str_or_none(node.get("type")) in _KINDS
 
 
 def _add_texts(content: JsonValue, spoken: dict[_Spoken, None]) -> None:
@@ -313,8 +313,8 @@ def _add_texts(content: JsonValue, spoken: dict[_Spoken, None]) -> None:
         for part in content:
             _add_texts(part, spoken)
     elif isinstance(content, dict) and not _is_message(content):  # messages within are handled separately
-        for name in _SAID:
-            _add_texts(content.get(name), spoken)
+        for text in [content[known] for known in _SAID if known in content]:
+            _add_texts(text, spoken)
 
 
 def _call(node: JsonObject) -> tuple[str, str] | None:

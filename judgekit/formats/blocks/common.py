@@ -111,6 +111,7 @@ def read_counts(
         return None
     names = {"input_tokens": input, "output_tokens": output, "cached_tokens": cached, "reasoning_tokens": reasoning}
     paths = {ours: theirs.rpartition(".") for ours, theirs in names.items() if theirs is not None}
-    holders = {outer: usage.object(outer) if outer else usage for outer, _, _ in dict.fromkeys(paths.values())}
+    outers = dict.fromkeys(outer for outer, _, _ in paths.values())
+    holders = {outer: usage.object(outer) if outer else usage for outer in outers}
     counts = {ours: holder.count(name) for ours, (outer, _, name) in paths.items() if (holder := holders[outer])}
     return Usage.model_validate({**counts, "extra": usage.leftover()})
