@@ -122,7 +122,6 @@ class Archive:
 
 
 def _damages() -> tuple[type[Exception], ...]:
-    """Return the exceptions that damaged archives raise."""
     damages = (OSError, EOFError, ValueError, RuntimeError, OverflowError, struct.error, zlib.error, zipfile.BadZipFile)
     try:
         return (*damages, _zstd("").ZstdError, _zstd(".zipfile").BadZipFile)

@@ -215,7 +215,6 @@ def _in_rows(records: Iterable[FileRecord], source: _Source) -> Iterator[Convers
 
 
 def _in_record(record: FileRecord, source: _Source, index: int) -> Sequence[Conversation]:
-    """Return the conversations in a record, which are counted from ``index``."""
     reader = source.reader
     try:
         value = record.parsed()

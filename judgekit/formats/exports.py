@@ -166,7 +166,6 @@ class RepeatedHistories:
 
 
 def _first(record: JsonObject, names: Sequence[str]) -> tuple[str, str] | None:
-    """Return the first of some fields that holds an id, and the id."""
     for fields in _places(record):
         for name in names:
             value = fields.get(name)

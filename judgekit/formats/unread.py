@@ -266,7 +266,6 @@ def _spoken(value: JsonValue, name: str) -> dict[_Spoken, None]:
 
 
 def _message_structure(value: JsonValue, name: str) -> JsonValue:
-    """Return a value's structure in which messages may be."""
     if isinstance(value, str) and len(value) < _LONGEST and value.lstrip().startswith(("{", "[{")):
         value = parse_if_json(value)
     if name in _ANSWERS or canonical_column(name) == "response":

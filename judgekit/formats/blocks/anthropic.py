@@ -163,7 +163,6 @@ def _type(block: FieldTracker) -> str:
 
 
 def _item(block: FieldTracker) -> ReplyItem:
-    """Read a block as a part, a tool call or a result."""
     kind = _type(block)
     if kind.endswith("tool_result"):
         return _result(block)

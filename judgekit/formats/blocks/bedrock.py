@@ -114,7 +114,6 @@ def _is_block(block: JsonValue) -> bool:
 
 
 def _item(block: FieldTracker) -> ReplyItem:
-    """Read a block as a part, a tool call or a result."""
     if not is_blank(block.peek("toolUse")) and (call := block.object("toolUse")) is not None:
         provided = call.peek("type") == "server_tool_use"
         return read_call(call, ids=("toolUseId",), args=("input",), provided=provided, outer=block)

@@ -147,7 +147,6 @@ def read_response(chunks: Sequence[FieldTracker], candidate: int = 0) -> list[Me
 
 
 def _blocked(chunks: Sequence[FieldTracker]) -> str | None:
-    """Return why a response has no candidates."""
     feedback = _last(chunks, *FEEDBACK_FIELDS).object(*FEEDBACK_FIELDS)
     reason = feedback.text("blockReason", "block_reason") if feedback else None
     chunks[-1].warn(f"the prompt was blocked: {reason}" if reason else "the response has no candidates")

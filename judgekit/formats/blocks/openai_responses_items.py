@@ -243,7 +243,9 @@ def read_result(record: FieldTracker, kind: str, *, is_error: bool | None) -> To
     if kind in ("apply_patch_call_output", "computer_call_output"):
         is_error = {"completed": False, "failed": True}.get(str(record.peek("status")), is_error)
     elif kind == "shell_call_output":
-        is_error = _outcome(output)
+        outcomes = objects_in([lookup(command, "outcome") for command in as_list(output)])
+        failures = [end.get("type") == "timeout" or end.get("exit_code") not in (0, None) for end in outcomes]
+        is_error = any(failures) if failures else None
     identity = record.id("call_id", "callId")
     if identity is None and kind == "local_shell_call_output":
         identity = record.id("id")
@@ -256,14 +258,6 @@ def read_result(record: FieldTracker, kind: str, *, is_error: bool | None) -> To
         timestamp=record.time("timestamp"),
         extra=record.leftover(),
     )
-
-
-def _outcome(outputs: JsonValue) -> bool | None:
-    """Return whether a command of a shell call failed; ``None`` if that is not recorded."""
-    outcomes = objects_in([lookup(output, "outcome") for output in as_list(outputs)])
-    if not outcomes:
-        return None
-    return any(outcome.get("type") == "timeout" or outcome.get("exit_code") not in (0, None) for outcome in outcomes)
 
 
 def _content(record: FieldTracker, name: str) -> str | Sequence[Part]:

@@ -104,7 +104,6 @@ def _dumped(value: Message | ToolCall) -> JsonObject:
 
 
 def _values(value: JsonValue) -> set[tuple[str, str]]:
-    """Return every scalar with the name of its field."""
     leaves: set[tuple[str, str]] = set()
     pending = [("", value)]
     while pending:

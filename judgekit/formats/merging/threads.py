@@ -250,7 +250,6 @@ def _joined(systems: Sequence[SystemMessage]) -> str:
 
 
 def _calls(thread: Thread) -> bool:
-    """Return whether the last message calls tools."""
     last = thread.messages[-1]
     return isinstance(last, AIMessage) and bool(last.tool_calls)
 

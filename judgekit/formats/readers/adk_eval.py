@@ -145,7 +145,6 @@ def _user_messages(invocation: FieldTracker) -> list[Message]:
 
 
 def _actual_messages(invocation: FieldTracker) -> list[Message]:
-    """Read the messages of an invocation."""
     messages: list[Message] = []
     if data := invocation.object("intermediate_data", "intermediateData"):
         calls = [read_function_call(call) for call in data.objects("tool_uses", "toolUses")]
@@ -188,21 +187,18 @@ def _expected_call(call: FieldTracker, turn: int) -> JsonObject:
 
 def _labels(row: FieldTracker) -> list[Label]:
     metrics = row.optional_objects("overall_eval_metric_results", "overallEvalMetricResults")
-    labels = [label for metric in metrics if (label := _metric(metric)) is not None]
+    labels: list[Label] = []
+    for metric in metrics:
+        if (score := metric.number("score")) is not None:
+            name = metric.text("metric_name", "metricName") or "score"
+            judged = True if name.startswith(_JUDGED) else False if name in _COMPUTED else None
+            labels.append(Label(name, score, source=label_source(name, judged=judged)))
     status = row.peek("final_eval_status") or row.peek("finalEvalStatus")
     if isinstance(status, int) and status in _STATUS:
         row.take("final_eval_status", "finalEvalStatus")
         source = combined_source(label.source for label in labels)
         labels.insert(0, Label("final_eval_status", _STATUS[status], source=source))
     return labels
-
-
-def _metric(metric: FieldTracker) -> Label | None:
-    if (score := metric.number("score")) is None:
-        return None
-    name = metric.text("metric_name", "metricName") or "score"
-    judged = True if name.startswith(_JUDGED) else False if name in _COMPUTED else None
-    return Label(name, score, source=label_source(name, judged=judged))
 
 
 def _cases(document: JsonValue) -> list[JsonValue]:

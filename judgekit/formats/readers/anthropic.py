@@ -174,7 +174,6 @@ def read_events(events: Sequence[JsonValue], where: str, warnings: list[TraceWar
 
 
 def _begins(event: JsonValue) -> JsonObject | None:
-    """Return the message that an event begins."""
     message = lookup(event, "message") if lookup(event, "type") == "message_start" else None
     return message if isinstance(message, dict) else None
 

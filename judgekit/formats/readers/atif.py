@@ -243,7 +243,6 @@ def _usage(metrics: FieldTracker | None) -> Usage | None:
 
 
 def _total(metrics: FieldTracker | None) -> tuple[float | None, Usage | None]:
-    """Return cost and usage of the whole trajectory."""
     if metrics is None:
         return None, None
     cost = metrics.number("total_cost_usd")

@@ -190,7 +190,6 @@ def _group(root: JsonObject) -> str | None:
 
 
 def _order(event: JsonObject) -> tuple[float, float, str, int, str]:
-    """Return the sort key of an event among those of its trace."""
     started = lookup(parse_structured_json(event.get("metrics")), "start")
     counter = lookup(parse_structured_json(event.get("span_attributes")), "exec_counter")
     start, count = (float(number) if is_number(number) else 0.0 for number in (started, counter))
@@ -198,7 +197,6 @@ def _order(event: JsonObject) -> tuple[float, float, str, int, str]:
 
 
 def _span(event: JsonObject) -> JsonValue:
-    """Return an event as a span."""
     event = {name: parse_structured_json(value) if name in _JSON else value for name, value in event.items()}
     parents, about, metrics = _parents(event), event.get("span_attributes"), event.get("metrics")
     attributes = {name: event.pop(name) for name in _ATTRIBUTES if event.get(name) is not None}

@@ -154,7 +154,6 @@ class _Session:
         ]
 
     def _agent(self, name: str, chat: list[Message]) -> dict[str, object]:
-        """Return the fields of the trace of a sub-agent."""
         about = self._about.get(name, {})
         kind = about.get("agentType")
         metadata: JsonObject = {"agent": kind} if isinstance(kind, str) else {}
@@ -196,7 +195,6 @@ class _Session:
         return {name: rows for name, rows in left.items() if rows}
 
     def _without_copies(self, rows: list[SessionRow]) -> list[SessionRow]:
-        """Remove rows that resuming a session has copied."""
         seen: dict[str, JsonObject] = {}
         single: list[SessionRow] = []
         for row in rows:
@@ -318,7 +316,6 @@ def _is_sub_agent_file(value: JsonValue) -> bool:
 
 
 def _session_of(rows: Sequence[JsonValue]) -> str | None:
-    """Return the session that some rows name."""
     names = (str_or_none(lookup(row, "sessionId") or lookup(row, "session_id")) for row in rows)
     return next(filter(None, names), None)
 

@@ -132,7 +132,6 @@ def _is_sub_agent_file(row: JsonValue) -> TypeGuard[JsonObject]:
 def _sub_agent(
     log: SubAgentLog, logs: Sequence[SubAgentLog], rows: Sequence[JsonValue], warnings: list[TraceWarning]
 ) -> Mapping[str, object] | None:
-    """Return the fields of the trace of a sub-agent; ``None`` if there are no messages."""
     parent = next((other.rows for other in logs if other.identity == log.parent), rows)
     inherited = inherited_count(log, parent)
     if inherited:

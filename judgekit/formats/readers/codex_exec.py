@@ -167,7 +167,6 @@ class _Thread:
 
 
 def _add(items: ItemMessages, item: FieldTracker) -> None:
-    """Add an item as items of the Responses API."""
     kind = str(item.peek("type"))
     if kind in _TEXTS:
         item.take("type")

@@ -92,7 +92,10 @@ class DeepevalReader(RowReader):
                 row.warn(f"{held} are not read, kept as is", field)
         name = row.text("name") if row.peek("name") else None
         documents, fields = _documents(row, messages)
-        trace: dict[str, object] = {"messages": messages, "labels": _labels(row), "usage": _usage(row)}
+        sent = row.count("input_token_count", "inputTokenCount")
+        received = row.count("output_token_count", "outputTokenCount")
+        usage = None if sent is received is None else Usage(input_tokens=sent, output_tokens=received)
+        trace: dict[str, object] = {"messages": messages, "labels": _labels(row), "usage": usage}
         trace["cost_usd"] = row.number("token_cost", "tokenCost")
         expected = ("expected_outcome", "expectedOutcome") if is_conversation else ("expected_output", "expectedOutput")
         facts: dict[str, object] = {
@@ -132,7 +135,6 @@ def _cases(document: JsonValue) -> list[JsonValue]:
 
 
 def _exchange(row: FieldTracker) -> list[Message]:
-    """Return the question, the calls and the answer of a single-turn case."""
     if not isinstance(row.peek("input"), str):
         raise row.type_error("input", "a string")
     messages: list[Message] = [HumanMessage(row.text("input") or ""), *_calls(row)]
@@ -165,7 +167,6 @@ def _content(turn: FieldTracker) -> str:
 
 
 def _calls(holder: FieldTracker) -> list[Message]:
-    """Return each call, and its output as its result."""
     messages: list[Message] = []
     for call in [*holder.objects("tools_called", "toolsCalled"), *holder.objects("mcp_tools_called", "mcpToolsCalled")]:
         name, output = tool_name(call, "name"), call.take("output", "result")
@@ -230,12 +231,6 @@ def _without_source(document: JsonValue) -> str:
         return match[2]
     context = lookup(document, "context")
     return context if isinstance(context, str) else to_text(document)
-
-
-def _usage(row: FieldTracker) -> Usage | None:
-    sent = row.count("input_token_count", "inputTokenCount")
-    received = row.count("output_token_count", "outputTokenCount")
-    return None if sent is received is None else Usage(input_tokens=sent, output_tokens=received)
 
 
 def _metadata(row: FieldTracker) -> JsonObject:

@@ -156,7 +156,6 @@ def _leave_out(sample: FieldTracker, events: Iterable[JsonObject]) -> None:
 
 
 def _output(event: JsonObject) -> tuple[JsonObject, str] | None:
-    """Return the message that a model gave, and its id."""
     choices = lookup(event, "output", "choices") if event.get("event") == "model" else None
     message = first_object(choices).get("message")
     identity = lookup(message, "id")
@@ -204,7 +203,6 @@ def _with_output(sample: FieldTracker, messages: list[Message], raw: Sequence[Js
 
 
 def _repeats_input(given: JsonValue, raw: Sequence[JsonObject]) -> bool:
-    """Return whether the sample's messages repeat its input."""
     if isinstance(given, list):
         return all(message in raw for message in given[:50]) and len(given) <= 50
     return any(message.get("role") == "user" and message.get("content") == given for message in raw)
@@ -239,7 +237,6 @@ def _is_valid_fact(name: str, metadata: FieldTracker, facts: JsonObject) -> bool
 
 
 def _termination(sample: FieldTracker) -> str | None:
-    """Return why a sample ended early, if it did."""
     if (error := sample.object("error")) is not None and (message := error.text("message")) is not None:
         return f"error: {message}"
     limit = sample.object("limit")

@@ -138,19 +138,14 @@ def read_messages(recorded: Iterable[FieldTracker]) -> list[Message]:
     messages: list[Message] = []
     before: JsonValue = None
     for message in recorded:
-        piece = _piece(message)
+        inner = message.peek("kwargs") or message.peek("data")
+        fields: JsonObject = inner if isinstance(inner, dict) else {name: message.peek(name) for name in ("type", "id")}
+        piece = fields.get("id") if str(fields.get("type")).endswith("Chunk") else None
         if piece is not None and piece == before:
             message.warn("a chunk of a streamed message, read as a separate message; add chunks up before writing them")
         messages += _messages(message)
         before = piece
     return messages
-
-
-def _piece(outer: FieldTracker) -> JsonValue:
-    """Return the id of the message that this streamed chunk belongs to."""
-    inner = outer.peek("kwargs") or outer.peek("data")
-    fields: JsonObject = inner if isinstance(inner, dict) else {name: outer.peek(name) for name in ("type", "id")}
-    return fields.get("id") if str(fields.get("type")).endswith("Chunk") else None
 
 
 def _messages(outer: FieldTracker) -> list[Message]:
@@ -210,7 +205,6 @@ def _nonempty_leftover(message: FieldTracker, outer: FieldTracker) -> JsonObject
 
 
 def _user_content(message: FieldTracker, outer: FieldTracker) -> list[Message]:
-    """Read a user message, in which tool results may appear."""
     turn = read_parts(content_items(message), _item)
     fields: dict[str, object] = {"id": message.id("id")}
     if not turn or not isinstance(turn[-1], ToolMessage):
@@ -262,7 +256,6 @@ def _add_call(block: ToolCall, calls: list[ToolCall]) -> None:
 
 
 def _call(call: FieldTracker) -> ToolCall:
-    """Read a call from ``tool_calls`` or any kind of block."""
     call.take_if("type", *_CALLS)
     provided = call.peek("type") in _PROVIDER_CALLS
     return read_call(call, ids=("call_id", "id"), args=("args", "input", "arguments"), provided=provided)

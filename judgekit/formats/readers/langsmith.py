@@ -140,7 +140,6 @@ def _nested(record: JsonValue) -> JsonValue:
 
 
 def _flat(records: Iterable[JsonValue]) -> Iterator[JsonValue]:
-    """Yield records, and the runs nested in them."""
     pending = list(records)[::-1]
     while pending:
         record = pending.pop()
@@ -170,7 +169,6 @@ def _trace_ids(runs: Sequence[JsonObject]) -> list[str]:
 
 
 def _tree(name: str, runs: Sequence[JsonObject]) -> JsonObject:
-    """Return the runs of a trace as a record with spans."""
     runs = sorted(runs, key=lambda run: [str(run.get(field)) for field in ("dotted_order", "start_time", "id")])
     spans: JsonValue = [as_span({"trace_id": name, **_unwrapped(run)}, _SPAN, run.get("error")) for run in runs]
     return {"spans": spans} if name.startswith("#") else {"id": name, "spans": spans}
@@ -218,7 +216,6 @@ def _usage(attributes: FieldTracker) -> Usage | None:
 
 
 def _metadata(attributes: FieldTracker) -> JsonObject:
-    """Take the metadata of the outermost run, and its tags."""
     extra = attributes.object("extra")
     metadata = {} if extra is None else as_object(extra.peek("metadata"))
     if extra is not None and metadata:

@@ -130,7 +130,6 @@ def _is_trace(value: JsonValue) -> bool:
 
 
 def _decoded(record: JsonValue) -> JsonValue:
-    """Return the record with its spans' attributes decoded from JSON."""
     if not isinstance(record, dict):
         return record
     if isinstance(data := record.get("data"), dict):

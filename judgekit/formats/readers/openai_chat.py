@@ -176,7 +176,6 @@ def _choices(row: JsonValue) -> list[JsonValue]:
 
 
 def _response(row: FieldTracker) -> FieldTracker | None:
-    """Return the response in a row, which may be the row itself."""
     response = row.peek("response")
     if isinstance(response, dict) and response.get("choices"):
         return row.object("response")
@@ -321,7 +320,6 @@ def _assembled_choice(pieces: Sequence[JsonObject]) -> JsonObject:
 
 
 def _joined(pieces: Iterable[JsonObject]) -> JsonObject:
-    """Join the pieces of an object."""
     fields: dict[str, list[JsonValue]] = {}
     for piece in pieces:
         for name, value in piece.items():

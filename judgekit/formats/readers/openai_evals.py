@@ -38,7 +38,7 @@ from judgekit.formats.values import (
     without,
 )
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject
-from judgekit.traces.recording import Label, LabelSource, ToolDefinition
+from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.sample_path import TextTemplate, ValuePath
 
@@ -277,7 +277,10 @@ def _labels(row: FieldTracker) -> list[Label]:
         graded = grade.maybe_object("sample")
         replies = graded.optional_objects("output") if graded is not None else []
         asks_model = asks_model or (graded is not None and "input" in graded)
-        source = _source(plain, grade, graded)
+        kind = str_or_none(grade.peek("type")) or ""
+        is_model = kind.startswith(("label", "score")) or (not kind and graded is not None)
+        by_code = False if kind.startswith(_COMPUTED) else None
+        source = label_source(plain, judged=True if is_model else by_code)
         annotator = graded.text("model") if graded is not None else None
         reason = replies[-1].text("content") if replies else grade.text("reason")
         name = plain if shared[plain] == 1 else name
@@ -285,13 +288,6 @@ def _labels(row: FieldTracker) -> list[Label]:
     if asks_model:
         row.warn("the messages to graders are kept in extra", "results")
     return labels
-
-
-def _source(name: str, result: FieldTracker, graded: FieldTracker | None) -> LabelSource:
-    kind = str_or_none(result.peek("type")) or ""
-    if kind.startswith(("label", "score")) or (not kind and graded is not None):
-        return "judge"
-    return label_source(name, judged=False if kind.startswith(_COMPUTED) else None)
 
 
 def _sample_of_repository(row: FieldTracker, index: int) -> Sample:

@@ -191,7 +191,6 @@ def read_annotation(annotation: JsonObject) -> Label | None:
 
 
 def _metadata(spans: Sequence[Span]) -> JsonObject:
-    """Return the metadata of the whole, which spans repeat."""
     metadata: JsonObject = {}
     for span in spans:
         attributes = span.attributes

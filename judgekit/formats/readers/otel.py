@@ -224,7 +224,6 @@ def _entity_result(recorded: JsonValue) -> JsonValue:
 
 
 def _usage(steps: Sequence[SpanStep]) -> Usage | None:
-    """Return the usage that the outermost agent reports, if there is only one."""
     outermost = [step.span for step in steps if step.kind == "agent" and step.span.parent is None]
     if len({id(span) for span in outermost}) != 1:
         return None
@@ -232,7 +231,6 @@ def _usage(steps: Sequence[SpanStep]) -> Usage | None:
 
 
 def _labels(span: Span) -> list[Label]:
-    """Return the evaluations of a span, which are its events."""
     labels: list[Label] = []
     for event in span.events:
         attributes = event.attributes

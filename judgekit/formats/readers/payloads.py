@@ -330,7 +330,6 @@ def _conversation(messages: Sequence[JsonValue]) -> JsonObject | None:
 
 
 def _typed(message: JsonObject) -> JsonObject:
-    """Return a message with LangChain's type instead of a role."""
     kind = _TYPES.get(str(message["role"]))
     return {**message, "type": "chat"} if kind is None else {**without(message, "role"), "type": kind}
 

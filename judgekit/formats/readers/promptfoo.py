@@ -105,7 +105,6 @@ def _is_result(value: JsonValue) -> bool:
 
 
 def _results(document: JsonValue) -> JsonValue:
-    """Return the results of an evaluation; ``None`` for any other value."""
     results = lookup(document, "results")
     return results.get("results") if isinstance(results, dict) else results
 

@@ -81,7 +81,6 @@ def _is_recognizable(message: JsonObject) -> bool:
 
 
 def _about(messages: JsonValue) -> tuple[set[str], str | None]:
-    """Return the names of the output tools, and the conversation's id."""
     names: set[str] = set()
     identity: str | None = None
     for message in objects_in(messages):

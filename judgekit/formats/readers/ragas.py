@@ -39,7 +39,9 @@ class RagasReader(RowReader):
         own: dict[str, object] = {}
         messages = _messages(row)
         if isinstance(row.peek("user_input"), str) and "response" in row:
-            messages.append(AIMessage(_response(row)))
+            if isinstance(row.peek("response"), list | dict):
+                raise row.type_error("response", "a string")
+            messages.append(AIMessage(to_text(row.take("response"))))  # some tables hold a number
         row.take("user_input")
         if "retrieved_contexts" in row:
             if "documents" in row:
@@ -59,14 +61,6 @@ def _messages(row: FieldTracker) -> list[Message]:
     if not isinstance(question, list):
         raise row.type_error("user_input", "a string or a list of messages")
     return [_message(message) for message in row.objects("user_input")]
-
-
-def _response(row: FieldTracker) -> str:
-    """Take the answer to a single question, which some tables hold as a number."""
-    response = row.peek("response")
-    if isinstance(response, list | dict):
-        raise row.type_error("response", "a string")
-    return to_text(row.take("response"))
 
 
 def _message(message: FieldTracker) -> Message:

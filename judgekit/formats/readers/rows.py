@@ -78,7 +78,6 @@ def _are_scores(results: JsonValue) -> bool:
 
 
 def _response(row: FieldTracker) -> str:
-    """Return the name of the response column."""
     responses = {name: to_text(row.peek(name)) for name in RESPONSE_COLUMNS if name in row}
     if len(set(responses.values())) > 1:
         which = " and ".join(f"{name!r} is {short_repr(text)}" for name, text in responses.items())

@@ -172,7 +172,6 @@ def _invocations(invocations: Sequence[FieldTracker], steps: list[_Step], read_i
 
 
 def _add(part: FieldTracker | JsonValue, steps: list[_Step], read_ids: set[str]) -> None:
-    """Add a part of an assistant message to its last step, or begin a new step."""
     kind = part.peek("type") if isinstance(part, FieldTracker) else None
     if not isinstance(part, FieldTracker) or not isinstance(kind, str):
         steps[-1].parts += read_parts([part], _part)
