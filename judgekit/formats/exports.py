@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -133,14 +132,12 @@ def reject_spread_traces(records: Iterable[JsonValue | TraceError]) -> str | Non
     )
 
 
-@dataclass
 class RepeatedHistories:
     """A detector of conversations that begin with all of an earlier one, as in a log of every model call."""
 
-    _latest: dict[int, dict[tuple[int, int], None]] = field(
-        default_factory=dict[int, dict[tuple[int, int], None]], init=False
-    )
-    _repeated: int = field(default=0, init=False)
+    def __init__(self) -> None:
+        self._latest: dict[int, dict[tuple[int, int], None]] = {}
+        self._repeated = 0
 
     def add(self, trace: Trace) -> None:
         """Compare a conversation with earlier ones that begin like it, by their last messages."""

@@ -76,9 +76,16 @@ class FieldTracker:
         """Return a field without taking it."""
         return self._fields.get(name)
 
+    def first(self, *names: str) -> str | None:
+        """Return the first of these names that is that of a field which was not taken."""
+        for name in names:
+            if name in self._fields:
+                return name
+        return None
+
     def take(self, *names: str) -> JsonValue:
         """Take the first of these fields that exists, of any type."""
-        name = self._name(names)
+        name = self.first(*names)
         return None if name is None else self._fields.pop(name)
 
     def take_if(self, name: str, *values: str) -> bool:
@@ -122,7 +129,7 @@ class FieldTracker:
 
     def time(self, *names: str, unit: Unit = "s") -> datetime | None:
         """Take a time, as `parse_time` reads it."""
-        name = self._name(names)
+        name = self.first(*names)
         if name is None:
             return None
         moment = parse_time(self._fields[name], unit)
@@ -134,7 +141,7 @@ class FieldTracker:
 
     def object(self, *names: str) -> "FieldTracker | None":
         """Take an object. What is not taken from it becomes part of this object's leftover."""
-        name = self._name(names) or ""
+        name = self.first(*names) or ""
         fields = self._fitting(names, lambda value: isinstance(value, dict), "an object")
         if not isinstance(fields, dict):
             return None
@@ -143,12 +150,12 @@ class FieldTracker:
 
     def maybe_object(self, *names: str) -> "FieldTracker | None":
         """Take an object. Any other value stays, without a warning."""
-        name = self._name(names)
+        name = self.first(*names)
         return self.object(name) if name is not None and isinstance(self._fields[name], dict) else None
 
     def objects(self, *names: str) -> list["FieldTracker"]:
         """Take a list of objects. What is not taken from them becomes part of this object's leftover."""
-        name = self._name(names)
+        name = self.first(*names)
         return [] if name is None else self.objects_or(name, lambda _: None)
 
     def objects_or(self, name: str, read: Callable[[JsonValue], Read | None]) -> list["FieldTracker | Read"]:
@@ -169,7 +176,7 @@ class FieldTracker:
 
     def optional_objects(self, *names: str) -> list["FieldTracker"]:
         """Take a list of objects that no score depends on. Any other value stays, with a warning."""
-        name = self._name(names)
+        name = self.first(*names)
         if name is None:
             return []
         value = self._fields[name]
@@ -180,7 +187,7 @@ class FieldTracker:
 
     def items(self, *names: str) -> list["FieldTracker | JsonValue"]:
         """Take a list of objects and other values. What is not taken from the objects becomes part of the leftover."""
-        name = self._name(names)
+        name = self.first(*names)
         if name is None:
             return []
         items: list[FieldTracker | JsonValue] = [
@@ -241,14 +248,8 @@ class FieldTracker:
         del self._fields[name]
         return elements
 
-    def _name(self, names: Sequence[str]) -> str | None:
-        for name in names:
-            if name in self._fields:
-                return name
-        return None
-
     def _fitting(self, names: Sequence[str], fits: Callable[[JsonValue], bool], expected: str) -> JsonValue:
-        name = self._name(names)
+        name = self.first(*names)
         if name is not None and fits(self._fields[name]):
             return self._fields.pop(name)
         if name is not None:

@@ -73,9 +73,8 @@ class SubAgents:
 
     def _all_calls(self) -> Iterator[_Caller]:
         for owner, messages in self._chats.items():
-            for message in messages:
-                for call in message.tool_calls if isinstance(message, AIMessage) else ():
-                    yield _Caller(owner, call)
+            replies = [message for message in messages if isinstance(message, AIMessage)]
+            yield from (_Caller(owner, call) for message in replies for call in message.tool_calls)
 
     def _link_by_id(self) -> None:
         callers: dict[str, list[_Caller]] = defaultdict(list)
@@ -141,20 +140,19 @@ class SubAgents:
         """Yield the names of sub-agents that were not recorded, or the calls that started them."""
         linked = {id(caller.call) for caller in self._callers.values()}
         named: dict[str | None, str] = {identity: name for name, ids in self._calls.items() for identity in ids}
-        for messages in self._chats.values():
-            failed = {
-                id(pair.call)
-                for index, pair in pair_results(messages).calls.items()
-                if getattr(messages[index], "is_error", None)
-            }
-            for message in messages:
-                for call in message.tool_calls if isinstance(message, AIMessage) else ():
-                    if id(call) in linked or id(call) in failed or named.get(call.id) in self._agents:
-                        continue
-                    if call.id in named:
-                        yield named[call.id]
-                    elif call.name in self._tools and call.args.keys() & _PROMPTS:
-                        yield f"that of call {call.id}"
+        failed = {
+            id(pair.call)
+            for messages in self._chats.values()
+            for index, pair in pair_results(messages).calls.items()
+            if getattr(messages[index], "is_error", None)
+        }
+        for _, call in self._all_calls():
+            if id(call) in linked or id(call) in failed or named.get(call.id) in self._agents:
+                continue
+            if call.id in named:
+                yield named[call.id]
+            elif call.name in self._tools and call.args.keys() & _PROMPTS:
+                yield f"that of call {call.id}"
 
 
 def unread_sub_agents(names: Sequence[str]) -> TraceWarning:

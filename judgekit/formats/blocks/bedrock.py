@@ -136,7 +136,7 @@ def _result_part(part: FieldTracker) -> Part:
 
 
 def _part(block: FieldTracker) -> Part:
-    kind = next((kind for kind in ("text", *OBJECTS) if kind in block), "")
+    kind = block.first("text", *OBJECTS) or ""
     value = block.peek(kind)
     if kind == "text" and isinstance(value, str):
         block.take("text")

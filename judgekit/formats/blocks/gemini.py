@@ -221,12 +221,12 @@ def _messages(parts: Iterable[FieldTracker | JsonValue], speaker: Speaker, *, jo
     calls: list[ToolCall] = []
     pieces: list[list[JsonValue]] = []
     for part in parts:
-        if isinstance(part, FieldTracker) and (name := _one_of(part, _RESULTS)) is not None:
+        if isinstance(part, FieldTracker) and (name := part.first(*_RESULTS)) is not None:
             if content or calls:
                 messages.append(_message(speaker, content, calls, pieces))
                 content, calls, pieces = [], [], []
             messages.append(_result(part, name))
-        elif isinstance(part, FieldTracker) and (name := _one_of(part, _CALLS)) is not None:
+        elif isinstance(part, FieldTracker) and (name := part.first(*_CALLS)) is not None:
             if speaker not in (AIMessage, HumanMessage):
                 raise part.type_error(name, "no call in a message with this role")
             unnamed = name in ("functionCall", "function_call") and lookup(part.peek(name), "name") is None
@@ -335,10 +335,6 @@ def _outcome(response: JsonValue) -> tuple[str, bool | None]:
     if len(fields) == 1 and (failed or not fields.keys().isdisjoint(("output", "result"))):
         return to_text(next(iter(fields.values()))), failed
     return to_text(response), failed
-
-
-def _one_of(part: FieldTracker, names: Iterable[str]) -> str | None:
-    return next((name for name in names if name in part), None)
 
 
 def _inner(part: FieldTracker, name: str) -> FieldTracker:

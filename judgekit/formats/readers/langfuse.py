@@ -118,7 +118,7 @@ class LangfuseReader:
         metadata = _metadata([about, *(span.attributes for span in tree.spans)])
         name = row.id("id")
         labels, facts = _read_scores(about, tree.spans, name)
-        facts |= read_expected(about, next((field for field in _EXPECTED if field in about), ""), {})
+        facts |= read_expected(about, about.first(*_EXPECTED) or "", {})
         task = about.id(*_TASKS) or str_or_none(first_value(metadata, *_SESSIONS))
         facts |= {"group": task} if task else {}
         trace = {
@@ -290,7 +290,7 @@ def _item(row: FieldTracker, index: int) -> Sample:
     if "scores" in row:
         count = len(as_list(row.peek("scores")))
         raise TraceError(f"contains {count_text(count, 'score')} of traces that are not in this file; {AUDIT_HINT}")
-    expected = next((name for name in _EXPECTED if name in row), _EXPECTED[0])
+    expected = row.first(*_EXPECTED) or _EXPECTED[0]
     if "input" not in row:
         raise TraceError("expected a trace, an observation or a dataset item of Langfuse")
     if row.peek("status") == "ARCHIVED":

@@ -186,7 +186,7 @@ def _answer(row: FieldTracker, last: Message) -> AIMessage | None:
     """Return the answer that a dataset row has beside its messages as text."""
     if last.role == "assistant":
         return None
-    name = next((name for name in RESPONSE_COLUMNS if name in row), "")
+    name = row.first(*RESPONSE_COLUMNS) or ""
     text = row.peek(name)
     if not isinstance(text, str) or text.lstrip().startswith(("{", "[{")):
         return None  # JSON may be a response or an error: it stays, with a warning

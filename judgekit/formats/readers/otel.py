@@ -400,7 +400,7 @@ def _ai_sdk(attributes: FieldTracker) -> ModelExchange:
         "toolCalls": _SDK_CALLS,
     }
     _unpack(attributes, *_SDK_PROMPTS, *_SDK_CALLS)
-    given = {field: name for field, some in names.items() if (name := next((n for n in some if n in attributes), None))}
+    given = {field: name for field, some in names.items() if (name := attributes.first(*some))}
     values = {field: attributes.peek(name) for field, name in given.items()}
     prompt = values.pop("prompt", None)
     answer: JsonValue = {**values, "finishReason": None} if values else None
