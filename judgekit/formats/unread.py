@@ -259,7 +259,7 @@ def _spoken(value: JsonValue, name: str) -> dict[_Spoken, None]:
             if is_call and (call := _call(node)) is not None:
                 spoken[call] = None
             if field in _HOLDERS or _is_message(node):
-                for text in [node[known] for known in _SAID if known in node]:
+                for text in [node[key] for key in _SAID if key in node]:
                     _add_texts(text, spoken)
             pending += [(inner, held) for inner, held in node.items() if isinstance(held, dict | list)]
     return spoken
@@ -312,7 +312,7 @@ def _add_texts(content: JsonValue, spoken: dict[_Spoken, None]) -> None:
         for part in content:
             _add_texts(part, spoken)
     elif isinstance(content, dict) and not _is_message(content):  # messages within are handled separately
-        for text in [content[known] for known in _SAID if known in content]:
+        for text in [content[key] for key in _SAID if key in content]:
             _add_texts(text, spoken)
 
 

@@ -339,7 +339,7 @@ def _joined_values(name: str, values: list[JsonValue]) -> JsonValue:
     if len(objects) == len(values):
         return _joined(objects)
     if len(lists) == len(values) or (lists and name in _PIECES):
-        parts = [part for value in values for part in (value if isinstance(value, list) else [value])]
+        parts: list[JsonValue] = [part for value in values for part in (value if isinstance(value, list) else [value])]
         if name in _OF_PARTS:
             parts = [{"type": "text", "text": part} if isinstance(part, str) else part for part in parts]
         return _listed(name, parts)
