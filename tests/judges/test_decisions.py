@@ -286,14 +286,17 @@ def test_answers_to_other_questions_are_no_scores_and_are_not_stored(server, fau
         ((400, {}, {"error": {"message": "response_format is not for you"}}), "RejectedError"),
         ((400, {}, {"error": {"message": "maximum context length"}}), "ContextError"),
         ((200, {}, b"no JSON"), "LostError"),
+        ((b"", "reset"), "LostError"),
+        ((b"", "hang"), "LostError"),
         ((200, {}, {"model": "m"}), "LostError"),
         ((200, {}, [1]), "LostError"),
     ],
 )
 def test_errors_of_the_server_are_those_of_other_providers(server, line, error, no_waits):
     server.script = [line]
-    scored = run(samples(), prompted(decider(server, attempts=1), "a", "b"))
+    scored = run(samples(), prompted(decider(server, attempts=1, timeout=1), "a", "b"))
     assert {score.error for score in rows(scored).values()} <= {error, "FormatError"}
+    assert all("Connection error." not in score.reason for score in rows(scored).values())
     assert len(server.requests) == 1
 
 

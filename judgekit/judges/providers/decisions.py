@@ -73,10 +73,11 @@ class DecisionsClient(OpenAIClient):
             ) as response:
                 raw = response.http_response
                 return raw.status_code, raw.headers.get, await read_body(self._max_reply_bytes, raw)
-        except Exception as error:
-            if isinstance(cause := error.__cause__ or error, _StatusError):
-                return cause.response
-            raise
+        except Exception as error:  # noqa: BLE001 - the SDK wraps errors of the HTTP client, without their words
+            problem = error.__cause__ or error
+        if isinstance(problem, _StatusError):
+            return problem.response
+        raise problem
 
     def _read(self, body: bytes, where: str) -> Reply:
         """Return a decision as the reply whose text is its answers, as JSON."""
