@@ -102,8 +102,10 @@ class ReferenceJoiner:
 
     def _value(self, sample: Sample) -> str | None:
         if self._key == "id":
-            task = _task_of(sample)
-            return task if task in self._references and sample.id not in self._references else sample.id
+            # A trial is named ``task#trial``, if the task also names its group; see `group_name`.
+            task, _, trial = sample.id.rpartition("#")
+            is_trial = trial.isdecimal() and task and f" {sample.group}".endswith(f" {task}")
+            return task if is_trial and task in self._references and sample.id not in self._references else sample.id
         if self._key == "input":
             return next((message.text for message in sample.trace.messages if message.role == "user"), None)
         places = (sample.metadata, sample.trace.metadata, sample.trace.extra)
@@ -148,10 +150,3 @@ class ReferenceJoiner:
 
 def _matching(references: Sequence[str]) -> str:
     return "1 reference matches" if len(references) == 1 else f"{len(references):,} references match"
-
-
-def _task_of(sample: Sample) -> str | None:
-    """Return the id of the task of a trial named ``task#trial``, if the task also names its group; see `group_name`."""
-    task, _, trial = sample.id.rpartition("#")
-    is_trial = trial.isdecimal() and task and f" {sample.group}".endswith(f" {task}")
-    return task if is_trial else None

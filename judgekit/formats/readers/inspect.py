@@ -336,7 +336,9 @@ def _children(events: Sequence[JsonObject], own: Mapping[str, JsonObject], sampl
         whole = all(_calls(reply) <= _calls(message) for message, reply in stand)
         if stand and (whole or _enclosing(agent, "tool", spans) is None):
             continue
-        referenced = (message for ref in _refs(calls[-1].get("input_refs")) for message in pool[ref])
+        refs = [ref for ref in as_list(calls[-1].get("input_refs")) if isinstance(ref, list) and len(ref) == 2]
+        ranges = [slice(a, b) for a, b in refs if isinstance(a, int) and isinstance(b, int) and 0 <= a <= b]
+        referenced = (message for messages_between in ranges for message in pool[messages_between])
         recorded = [*(objects_in(calls[-1].get("input")) or referenced), replies[-1][0]]
         try:
             messages = read_messages(FieldTracker(message, warnings=sample.warnings) for message in recorded)
@@ -352,12 +354,6 @@ def _children(events: Sequence[JsonObject], own: Mapping[str, JsonObject], sampl
 
 def _calls(message: JsonObject) -> set[str]:
     return {to_text(call.get("id")) for call in objects_in(message.get("tool_calls"))}
-
-
-def _refs(value: JsonValue) -> list[slice]:
-    """Return ranges of the message pool from pairs of start and end."""
-    pairs = [pair for pair in as_list(value) if isinstance(pair, list) and len(pair) == 2]
-    return [slice(a, b) for a, b in pairs if isinstance(a, int) and isinstance(b, int) and 0 <= a <= b]
 
 
 def _spans(events: Iterable[JsonObject]) -> dict[str, JsonObject]:

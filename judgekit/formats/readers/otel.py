@@ -37,7 +37,7 @@ from judgekit.formats.spans import (
     unread_contents,
 )
 from judgekit.formats.values import as_object, first_value, lookup, objects_in, parse_if_json
-from judgekit.traces.message import AIMessage, HumanMessage, Message, ToolCall, ToolMessage, Usage, parse_arguments
+from judgekit.traces.message import AIMessage, HumanMessage, Message, ToolCall, ToolMessage, parse_arguments
 from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import Sample
 
@@ -125,7 +125,10 @@ class OTelReader:
         trace = merge_steps(steps)
         _warn_of_silent_tools(row, steps)
         labels = [label for span in spans for label in _labels(span)]
-        facts = {"tools": list(tools.values()), "usage": _usage(steps), "labels": labels}
+        outermost = {id(step.span): step.span for step in steps if step.kind == "agent" and step.span.parent is None}
+        alone = next(iter(outermost.values())) if len(outermost) == 1 else None
+        usage = None if alone is None else otel.read_usage(alone.attributes)
+        facts = {"tools": list(tools.values()), "usage": usage, "labels": labels}
         return build_sample(row, index, {**trace, **facts, **time_range(spans)})
 
 
@@ -221,13 +224,6 @@ def _entity_result(recorded: JsonValue) -> JsonValue:
     output = recorded["output"] if isinstance(recorded, dict) and recorded.keys() == {"output", "kwargs"} else recorded
     content = first_value(as_object(output), "content") or lookup(output, "kwargs", "content")
     return content if isinstance(content, str) else output
-
-
-def _usage(steps: Sequence[SpanStep]) -> Usage | None:
-    outermost = [step.span for step in steps if step.kind == "agent" and step.span.parent is None]
-    if len({id(span) for span in outermost}) != 1:
-        return None
-    return otel.read_usage(outermost[0].attributes)
 
 
 def _labels(span: Span) -> list[Label]:

@@ -27,7 +27,6 @@ from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import head, messages_field, objects_in, str_or_none
 from judgekit.traces.message import (
     HumanMessage,
-    JsonObject,
     MediaPart,
     Message,
     OtherPart,
@@ -62,7 +61,9 @@ class PydanticAIReader(MessagesReader):
 
     def is_conversation(self, document: JsonValue, /) -> bool:
         """Recognize messages as requests and responses whose parts have a ``part_kind``."""
-        return any(map(_is_recognizable, objects_in(head(messages_field(document)))))
+        messages = objects_in(head(messages_field(document)))
+        recorded = [message for message in messages if message.get("kind") in ("request", "response")]
+        return any("part_kind" in part for message in recorded for part in objects_in(head(message.get("parts"))[:1]))
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one conversation, named by its id if there is one."""
@@ -72,12 +73,6 @@ class PydanticAIReader(MessagesReader):
         if not messages:
             raise TraceError("messages: expected messages, found none")
         return build_sample(row, index, {"messages": messages}, identity=identity)
-
-
-def _is_recognizable(message: JsonObject) -> bool:
-    if message.get("kind") not in ("request", "response"):
-        return False
-    return any("part_kind" in part for part in objects_in(head(message.get("parts"))[:1]))
 
 
 def _about(messages: JsonValue) -> tuple[set[str], str | None]:

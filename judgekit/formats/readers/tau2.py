@@ -161,14 +161,9 @@ def _is_simulation(value: JsonValue) -> bool:
         return False
     first = head(messages_field(value))
     of_others = any(lookup(message, "tool_call_id") is not None for message in first)
-    return not of_others and any(map(_is_recognizable, first))
-
-
-def _is_recognizable(message: JsonValue) -> bool:
-    if not isinstance(message, dict) or "role" not in message:
-        return False
-    called = any("requestor" in as_object(call) for call in head(message.get("tool_calls"))[:1])
-    return called or "turn_idx" in message
+    messages = [message for message in objects_in(first) if "role" in message]
+    called = any("requestor" in as_object(call) for message in messages for call in head(message.get("tool_calls"))[:1])
+    return not of_others and (called or any("turn_idx" in message for message in messages))
 
 
 def _is_solo(info: FieldTracker, messages: Sequence[JsonObject]) -> bool:
