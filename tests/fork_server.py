@@ -28,7 +28,7 @@ with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as link:
 
 LATE = (
     "judgekit.config_file",
-    "judgekit.formats.counting",
+    "judgekit.formats.detect",
     "judgekit.reports.html",
     "jinja2",
     "openai",

@@ -1,22 +1,24 @@
-"""Detection of a recording's format."""
+"""Detection of the format of a recording, and a count of its records where that is quick."""
 
 import json
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 
 from pydantic import JsonValue
+from pydantic_core import from_json
 
 from judgekit.errors import TraceError
 from judgekit.formats.columns import DETECTION_ROWS
 from judgekit.formats.files import FileRecord
-from judgekit.formats.readers import FALLBACKS, READERS, installed_readers
+from judgekit.formats.readers import FALLBACKS, READERS, installed_readers, reader_named
 from judgekit.formats.readers.base import Reader, first_record
 from judgekit.formats.score_records import AUDIT_HINT, score_system
 from judgekit.formats.unread import column_option
 from judgekit.formats.values import as_object
-from judgekit.locations import Location
+from judgekit.locations import Location, Url
 
 _MOST_FIELDS = 1_000
 _CLOSEST = 5
@@ -161,3 +163,22 @@ def _value_text(value: JsonValue) -> str:
     if isinstance(value, list):
         return f"a list whose first item is {_value_text(value[0])}" if value else "an empty list"
     return f"{value!r:.80}"
+
+
+def count_records(paths: Sequence[Location], format: str | None = None) -> int | None:
+    """Return the number of records in JSONL files; ``None`` for others, for objects, and for logs of many records."""
+    files = [path for path in paths if not isinstance(path, Url) and path.suffix == ".jsonl" and path.is_file()]
+    if not files or len(files) < len(paths):
+        return None
+    with files[0].open("rb") as file:
+        try:
+            reader = detect(from_json(file.readline())) if format is None else reader_named(format)
+        except (ValueError, TraceError):
+            return None
+    if reader.joins_lines:
+        return None
+    lines = 0
+    for path in files:
+        with path.open("rb") as file:
+            lines += sum(chunk.count(b"\n") for chunk in iter(partial(file.read, 1 << 20), b""))
+    return lines

@@ -150,7 +150,7 @@ class RunOptions(FrozenModel):
         if self.file is None:
             return SampleCount()
 
-        from judgekit.formats.counting import count_records  # noqa: PLC0415 - loads all readers
+        from judgekit.formats.detect import count_records  # noqa: PLC0415 - loads all readers
         from judgekit.formats.file_lists import STANDARD_STREAM, list_files  # noqa: PLC0415
 
         file = self.location(self.file)
