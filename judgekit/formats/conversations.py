@@ -247,11 +247,7 @@ def _read(record: FileRecord, reader: Reader, source: _Source, index: int, numbe
         sample = reader.sample(clean, number)
         if sample.trace.children and is_deeper(sample, MOST_LEVELS):
             raise TraceError(f"nested more than {MOST_LEVELS} levels deep (each sub-agent within another counts two)")
-        if (
-            not isinstance(reader, JudgekitReader)
-            and not sample.trace.children
-            and (problem := silence(sample.trace.messages))
-        ):
+        if (problem := silence(sample, reader.name)) is not None:
             raise TraceError(problem)
     except (TraceError, ValidationError, RecursionError) as error:
         return TraceError(_problem(error), path=source.path, index=index, line=record.line_number)

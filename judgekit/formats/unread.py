@@ -212,11 +212,15 @@ def unread_message_warnings(leftover: JsonObject, messages: Sequence[Message]) -
     return warnings
 
 
-def silence(messages: Sequence[Message]) -> str | None:
+def silence(sample: Sample, format: str) -> str | None:
     """Return why a conversation cannot be used in which neither the user nor the agent says or calls anything.
 
-    An answer that is empty in the recording too says nothing, and is kept if nobody asked.
+    An answer that is empty in the recording too says nothing, and is kept if nobody asked. So is what has sub-agents, or
+    judgekit's own format, which holds what was given.
     """
+    messages = sample.trace.messages
+    if format == "judgekit" or sample.trace.children:
+        return None
     if any(_says(message) for message in messages if isinstance(message, HumanMessage | AIMessage)):
         return None
     turns = [(at, message) for at, message in enumerate(messages) if isinstance(message, HumanMessage | AIMessage)]

@@ -13,6 +13,7 @@ from judgekit.errors import TraceError
 from judgekit.formats.detect import detect
 from judgekit.formats.files import parse_json
 from judgekit.formats.readers.base import Reader
+from judgekit.formats.unread import silence
 from judgekit.traces.message import CALLER_MESSAGES, JsonObject, Message, Part, RefusalPart, TextPart
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import Sample
@@ -68,10 +69,12 @@ def verify_row(sample: Sample, index: int, row: JsonObject, reader: Reader) -> t
     try:
         value = parse_json(line.encode())
         [record] = reader.records(value)
-        written_facts = _facts(reader.sample(record, index))
+        written = reader.sample(record, index)
+        if (problem := silence(written, reader.name)) is not None:
+            raise TraceError(problem)
     except (TraceError, ValueError):
         return WrittenLine(None, Counter({"samples": 1})), False
-    facts = _facts(sample)
+    facts, written_facts = _facts(sample), _facts(written)
     missing = Counter(kind for kind, _ in (facts - written_facts).elements())
     new = {kind for kind, _ in written_facts - facts if not kind.endswith(_MAY_DIFFER)}
     with suppress(TraceError):
