@@ -125,12 +125,18 @@ def test_the_plot_is_valid_and_its_bars_are_on_a_logarithmic_scale(peers):
 
 
 @pytest.mark.processes
-def test_the_costs_of_both_ways_to_ask_are_measured(monkeypatch, tmp_path, capsys):
+def test_the_costs_of_all_ways_to_ask_are_measured(monkeypatch, tmp_path, capsys):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.argv", ["cost.py", str(ROOT / "examples" / "conversations.jsonl")])
     importlib.import_module("cost").main()
     lines = capsys.readouterr().out.splitlines()
-    alone, together = (line.split(" | ") for line in lines if line.startswith(("| each", "| together")))
-    assert (int(alone[1]), int(together[1])) == (70, 14)
-    assert int(together[2].replace(",", "")) < int(alone[2].replace(",", "")) / 2
+    rows = {cells[0].strip("| "): cells for line in lines if len(cells := line.split(" | ")) == 6}
+    requests = {name: int(cells[1]) for name, cells in rows.items() if cells[1].isdecimal()}
+    assert list(requests.values()) == [70, 70, 14, 14, 14, 26]
+    alone, together, decided = (
+        int(rows[name][2].replace(",", "")) for name in ("each question by itself", "together", "decision model")
+    )
+    assert decided < together < alone / 2
+    together_usd, flex_usd = (float(rows[name][4][1:]) for name in ("together", "together, flex tier"))
+    assert flex_usd == pytest.approx(together_usd / 2, abs=1e-4)
