@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
+from judgekit.formats import unread
 from judgekit.formats.reading import read
-from judgekit.formats.unread import silence, unread_message_warnings
+from judgekit.formats.unread import unread_message_warnings
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -456,6 +457,9 @@ def media(message: Message) -> bool:
 
 
 def test_an_empty_conversation_says_where_its_text_is():
+    def silence(messages):
+        return unread.silence(Sample(id="1", trace=Trace(messages=messages)), "openai-chat")
+
     asked = [HumanMessage("", extra={"blocks": [{"text": "Hi"}], "id": "1"}), AIMessage([OtherPart({"text": "Yo"})])]
     assert silence(asked) == "all messages are empty: the text of messages[0] is in 'blocks', which is not read"
     assert silence(asked[1:]) == "all messages are empty: the text of messages[0] is in 'content', which is not read"
@@ -464,3 +468,4 @@ def test_an_empty_conversation_says_where_its_text_is():
     assert silence([HumanMessage(""), AIMessage("", tool_calls=[ToolCall("f")])]) is None
     assert silence([HumanMessage([MediaPart(kind="image", url="x:")])]) is None
     assert silence([SystemMessage("Be kind"), ToolMessage("1")]) is None
+    assert unread.silence(Sample(id="1", trace=Trace(messages=[HumanMessage("")])), "judgekit") is None

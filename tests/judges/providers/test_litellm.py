@@ -131,7 +131,7 @@ def test_the_request_holds_model_messages_strict_schema_and_parameters_and_nothi
         "response_format": {
             "type": "json_schema",
             "json_schema": {
-                "name": "goodness",
+                "name": "answer",
                 "schema": {"type": "object", "properties": {"good": {"type": "boolean"}}},
                 "strict": True,
             },
@@ -170,6 +170,7 @@ def test_a_good_reply_comes_with_its_model_usage_and_cost(server, complete):
         system_fingerprint="fp_1",
         usage=Usage(input_tokens=1000, output_tokens=50, cached_tokens=400, reasoning_tokens=30),
         cost_usd=(600 * 2 + 400 * 0.5 + 50 * 8) / 1e6,
+        saved_usd=(1000 * 2 + 50 * 8) / 1e6 - (600 * 2 + 400 * 0.5 + 50 * 8) / 1e6,
     )
 
 
