@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
@@ -77,7 +77,7 @@ class AnchorSession:
     anchors: AnchorSet
     built: BuiltScorers
     rounds: int
-    clock: Callable[[], datetime] = now
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)  # an audit in the same second is before or after
 
     @property
     def is_complete(self) -> bool:
