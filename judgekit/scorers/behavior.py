@@ -172,8 +172,8 @@ class MaxToolErrorRate(_Within):
         return None if self.error_pattern is None else compile_pattern(self.error_pattern)
 
     def _number(self, trace: Trace) -> float | str:
-        known = [flag for flag in self._flags(trace) if flag is not None]
-        return sum(known) / len(known) if known else "no tool result records whether it is an error"
+        flags = [flag for flag in self._flags(trace) if flag is not None]
+        return sum(flags) / len(flags) if flags else "no tool result records whether it is an error"
 
     def _warnings(self, trace: Trace) -> tuple[str, ...]:
         is_unknown = None in self._flags(trace)

@@ -44,14 +44,14 @@ class _WithoutFlaws(ScopedScorer):
         flaws = self._flaws(sample.trace)
         if not flaws.places:
             return Score.skipped(self.name, self._inapplicable)
-        first = next(iter(flaws.found), None)
-        more = f" and {len(flaws.found) - 1} more" if len(flaws.found) > 1 else ""
+        first = next(iter(flaws.flaws), None)
+        more = f" and {len(flaws.flaws) - 1} more" if len(flaws.flaws) > 1 else ""
         return Score.scored(
             self.name,
             float(first is None),
             label=None if first is None else first.label,
             reason="none" if first is None else f"message {first.message}: {first.reason}{more}",
-            details={"flaws": [flaw._asdict() for flaw in flaws.found], "places": flaws.places},
+            details={"flaws": [flaw._asdict() for flaw in flaws.flaws], "places": flaws.places},
         )
 
     @abstractmethod

@@ -61,7 +61,7 @@ class Flaw(NamedTuple):
 class Flaws(NamedTuple):
     """The flaws of one kind, and the number of places where one could have been."""
 
-    found: Sequence[Flaw]
+    flaws: Sequence[Flaw]
     places: int
 
 

@@ -20,7 +20,7 @@ def call(name, result="ok", *, error=False, **arguments):
 
 def flaws(find, *messages, **trace):
     found = find(Trace(messages=[*messages], **trace))
-    return [(flaw.message, flaw.label) for flaw in found.found], found.places
+    return [(flaw.message, flaw.label) for flaw in found.flaws], found.places
 
 
 def ignored(*messages, **trace):
@@ -154,5 +154,5 @@ def test_no_recording_stops_it_and_no_text_gives_more_flaws_than_places(turns):
     trace = Trace(messages=messages)
     for find in (invented_arguments, claims_without_call, unfinished, lambda each: errors_ignored(each, bool)):
         found = find(trace)
-        assert len(found.found) <= found.places or find is invented_arguments
-        assert all(0 < flaw.message <= len(messages) for flaw in found.found)
+        assert len(found.flaws) <= found.places or find is invented_arguments
+        assert all(0 < flaw.message <= len(messages) for flaw in found.flaws)

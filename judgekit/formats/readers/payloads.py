@@ -283,11 +283,11 @@ def _message(payload: JsonObject, role: Role) -> JsonValue:
 def _gemini(payload: JsonObject, role: Role) -> JsonValue:
     """Expand bare texts, and the requests and responses of Google's ADK."""
     contents, content = payload.get("contents"), payload.get("content")
-    asked = payload.get("new_message", payload.get("newMessage"))
+    new_message = payload.get("new_message", payload.get("newMessage"))
     if isinstance(contents, str):
         return {**payload, "contents": [{"role": "user", "parts": [{"text": contents}]}]}
-    if isinstance(asked, dict) and "parts" in asked:
-        return {**without(payload, "new_message", "newMessage"), "contents": [asked]}
+    if isinstance(new_message, dict) and "parts" in new_message:
+        return {**without(payload, "new_message", "newMessage"), "contents": [new_message]}
     if not isinstance(content, dict) or "parts" not in content or "author" in payload:
         return None
     if role == "user":
@@ -319,14 +319,14 @@ def _conversation(messages: Sequence[JsonValue]) -> JsonObject | None:
     if not all(isinstance(lookup(message, "role"), str) for message in messages):
         return None
     tools = [lookup(message, "content") for message in messages if _is_definition(message)]
-    said = [message for message in objects_in(list(messages)) if not _is_definition(message)]
-    if any(isinstance(message.get("additional_kwargs"), dict) and "content" in message for message in said):
-        said = [_typed(message) for message in said]
-    elif any(isinstance(text := message.get("content"), str) and holds_bedrock(text) for message in said):
-        said = [{"event.name": f"gen_ai.{message['role']}.message", **message} for message in said]
+    spoken = [message for message in objects_in(list(messages)) if not _is_definition(message)]
+    if any(isinstance(message.get("additional_kwargs"), dict) and "content" in message for message in spoken):
+        spoken = [_typed(message) for message in spoken]
+    elif any(isinstance(text := message.get("content"), str) and holds_bedrock(text) for message in spoken):
+        spoken = [{"event.name": f"gen_ai.{message['role']}.message", **message} for message in spoken]
     elif not tools:
         return None
-    return {"messages": list[JsonValue](said), **({"tools": tools} if tools else {})}
+    return {"messages": list[JsonValue](spoken), **({"tools": tools} if tools else {})}
 
 
 def _typed(message: JsonObject) -> JsonObject:
@@ -368,8 +368,8 @@ def _sdk(payload: JsonObject, role: Role) -> JsonValue:
         return {**without(payload, "system", "prompt"), "messages": messages}
     if not ({"text", "object"} & payload.keys() and "finishReason" in payload) and not _are_sdk_calls(calls):
         return None
-    said = payload.get("text") or payload.get("object")
-    parts = {"reasoning": payload.get("reasoning"), "text": None if said is None else to_text(said)}
+    answer = payload.get("text") or payload.get("object")
+    parts = {"reasoning": payload.get("reasoning"), "text": None if answer is None else to_text(answer)}
     content: list[JsonValue] = [{"type": kind, "text": text} for kind, text in parts.items() if isinstance(text, str)]
     used = ("text", "toolCalls", *(name for name in ("object",) if not payload.get("text")))
     used += ("reasoning",) if isinstance(parts["reasoning"], str) else ()
