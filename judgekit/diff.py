@@ -3,7 +3,7 @@
 from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, Field, JsonValue
 
@@ -36,7 +36,7 @@ class Diff(tuple[DiffLine, ...]):
     def of(cls, details: Mapping[str, JsonValue]) -> "Diff":
         """Return the diff in a score's details; empty if they describe no calls."""
         try:
-            return cls(_lines(_Calls.model_validate(details)))
+            return cls(_lines(ComparedCalls.model_validate(details)))
         except ValueError:  # another shape, or a number with too many digits to print
             return cls()
 
@@ -54,10 +54,12 @@ class _Difference(BaseModel, defer_build=True):
     def name(self) -> str:
         return _plain(self.path.removeprefix("args."))
 
+    def text(self, side: Literal["expected", "actual"]) -> str:
+        return compact_json(getattr(self, side)) if side in self.model_fields_set else "nothing"
+
     def sides(self) -> Mapping[str, str]:
-        names = ("expected", "actual")
-        texts = [compact_json(getattr(self, side)) if side in self.model_fields_set else "nothing" for side in names]
-        return dict(zip(names, tell_apart(texts, _LONGEST_VALUE), strict=True))
+        texts = tell_apart([self.text("expected"), self.text("actual")], _LONGEST_VALUE)
+        return dict(zip(("expected", "actual"), texts, strict=True))
 
 
 class _Call(BaseModel, defer_build=True):
@@ -105,18 +107,20 @@ class _Call(BaseModel, defer_build=True):
         return truncated(f"{name}  {', '.join(parts)}" if parts else name, _LONGEST_TEXT)
 
 
-class _Calls(BaseModel, defer_build=True):
+class ComparedCalls(BaseModel, defer_build=True):
+    """Expected and actual calls, as the details of a tool-call score contain them."""
+
     pairs: list[_Call]
     missing: list[_Call]
     extra: list[_Call]
     out_of_order: list[_Call] = []
 
 
-DIFF_DETAILS = frozenset(_Calls.model_fields)
+DIFF_DETAILS = frozenset(ComparedCalls.model_fields)
 """The names of the details that make up a diff."""
 
 
-def _lines(calls: _Calls) -> Iterator[DiffLine]:
+def _lines(calls: ComparedCalls) -> Iterator[DiffLine]:
     """Return the lines: missing and unexpected calls follow the actual call that comes before them."""
     names = quoted_names(call.name for call in (*calls.pairs, *calls.out_of_order, *calls.missing, *calls.extra))
     expected = [
