@@ -176,7 +176,7 @@ def test_a_run_that_is_killed_goes_on_where_it_was_and_asks_nothing_twice_that_w
 def test_when_one_process_is_killed_another_does_its_share_in_time(server, conversations, answers, judging):
     samples = conversations(200)
     answers(10 * samples)
-    with judging("a", lease=2) as a, judging("b", lease=2) as b:
+    with judging("a", lease=6) as a, judging("b", lease=6) as b:
         Path("go").touch()
         until(lambda: len(server.requests) > samples / 4)
         a.send_signal(signal.SIGKILL)

@@ -2,6 +2,7 @@
 
 import logging
 import sqlite3
+import weakref
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -93,6 +94,7 @@ class ReplyFile:
             for log_file in logs:
                 log_file.unlink(missing_ok=True)
         self._db = connect(self._path, read_only=self._read_only)
+        weakref.finalize(self, self._db.close)  # an event loop that ends drops what a thread opens for it
         self._busy_seconds = BUSY_SECONDS
         try:
             self._inode = self._path.stat().st_ino

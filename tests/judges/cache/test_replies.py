@@ -1,5 +1,6 @@
 """Where replies are kept: a SQLite file that grows, and that processes share."""
 
+import gc
 import json
 import os
 import shutil
@@ -111,6 +112,15 @@ def test_replies_outlive_the_connection_and_are_seen_by_another_at_once(opened, 
     one.close()
     other.close()
     assert opened().get(question().key) == REPLY
+
+
+def test_a_file_that_nobody_closes_is_closed_without_a_warning(question, path):
+    """An event loop that ends while a thread opens it drops it; since Python 3.13, a connection left open warns."""
+    replies = ReplyDatabase(path)
+    replies.put(question(), REPLY)
+    del replies
+    gc.collect()
+    assert open_files(path) == []
 
 
 def test_a_file_holds_text_that_any_program_can_read(opened, question, path):
