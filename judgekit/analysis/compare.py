@@ -19,6 +19,7 @@ from judgekit.analysis.difference_gates import DIFFERENCE_FIELDS, difference_gat
 from judgekit.analysis.findings import left_out_lines
 from judgekit.analysis.gates import Gate, GateResults
 from judgekit.analysis.labels import HumanLabel, labels_by_scorer
+from judgekit.analysis.losses import Loss, new_losses
 from judgekit.analysis.sample_pairs import SamplePairs, UnpairedSamples
 from judgekit.analysis.stored_labels import combine_labels
 from judgekit.errors import ConfigError, join_limited
@@ -95,6 +96,14 @@ class Comparison:
             KeyError: The runs do not share such a scorer.
         """
         return self._rows(scorer, self._better[scorer], limit)
+
+    def new_losses(self, scorer: str) -> Sequence[Loss]:
+        """Return the losses of tool calls that samples which got worse have in B and not in A; see `losses`."""
+        return new_losses(self.worse(scorer, self[scorer].worse))
+
+    def gone_losses(self, scorer: str) -> Sequence[Loss]:
+        """Return the losses of tool calls that samples which got better have in A and not in B, with their numbers in A."""
+        return new_losses((change.b, change.a) for change in self.better(scorer, self[scorer].better))
 
     def changed(self, limit: int) -> set[int]:
         """Return the numbers in B of the samples that changed most: up to ``limit`` losses and gains for each scorer."""
@@ -174,6 +183,8 @@ class Comparison:
                     **difference.as_json(),
                     "losses": [_change_json(change) for change in self.worse(difference.scorer, show)],
                     "gains": [_change_json(change) for change in self.better(difference.scorer, show)],
+                    "new_losses": [loss.as_json() for loss in self.new_losses(difference.scorer)],
+                    "gone_losses": [loss.as_json() for loss in self.gone_losses(difference.scorer)],
                 }
                 for difference in self.scorers
             ],

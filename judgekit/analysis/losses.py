@@ -20,6 +20,7 @@ from judgekit.traces.tree import MessageNumber
 
 LossKind: TypeAlias = Literal["wrong_argument", "unreadable_arguments", "wrong_order", "missing_tool", "extra_tool"]
 
+_FEW = 3
 _LONGEST = 60
 _COMPARED = 1_000  # characters of an argument; texts that agree in so many count as equal
 
@@ -103,6 +104,11 @@ def run_losses(run: Run) -> Mapping[str, Sequence[Loss]]:
     """Return the losses of each scorer that has any."""
     lossy = [scorer.name for scorer in run.scorers if any(any(_lost(row.score)) for row in run.lowest(scorer.name, 1))]
     return {scorer: losses(run.rows(scorer=scorer)) for scorer in lossy}
+
+
+def frequent_losses(losses: Iterable[Loss]) -> Sequence[Loss]:
+    """Return the losses to show in few lines: the first three of those that several samples have."""
+    return [loss for loss in losses if len(loss.samples) > 1][:_FEW]
 
 
 def new_losses(changes: Iterable[tuple[Row, Row]]) -> Sequence[Loss]:

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from judgekit.analysis.corrected_means import run_corrections
 from judgekit.analysis.gates import GateResults, check_gates
+from judgekit.analysis.losses import run_losses
 from judgekit.cli.outputs import print_line, print_run_location, print_written
 from judgekit.errors import count_text
 from judgekit.formats.file_lists import STANDARD_STREAM
@@ -117,7 +118,8 @@ def show_run(run: Run, show: int, console: Console, gates: GateResults | None = 
     low_coverage: Mapping[str, str] = {} if gates is None else gates.low_coverage
     lowest: Mapping[str, Sequence[Row]] = lowest_rows(run, show) if show else {}
     corrections: Mapping[str, Correction] = run_corrections(run) if run.has_judges else {}
-    show_summary(run.summary, console, lowest, low_coverage=low_coverage, corrections=corrections)
+    losses = run_losses(run)
+    show_summary(run.summary, console, lowest, losses=losses, low_coverage=low_coverage, corrections=corrections)
 
 
 def show_gates(results: GateResults, err: Console) -> None:

@@ -13,6 +13,7 @@ from rich.console import Console
 from judgekit import registry
 from judgekit.analysis.corrected_means import run_corrections
 from judgekit.analysis.gates import GateResults, check_gates
+from judgekit.analysis.losses import run_losses
 from judgekit.cli import options
 from judgekit.cli.app import app
 from judgekit.cli.outcome import stopped_text
@@ -205,7 +206,8 @@ def _show(run: Run, limit: int, seed: int | None, console: Console) -> None:
     console.print(text_table(("scorer", "signature"), signatures, words=2))
     if run.usage.conversations:
         print_line(str(run.usage), console)
-    show_summary(run.summary, console, lowest_rows(run, limit), corrections=run_corrections(run), seed=seed)
+    corrections, losses = run_corrections(run), run_losses(run)
+    show_summary(run.summary, console, lowest_rows(run, limit), losses=losses, corrections=corrections, seed=seed)
 
 
 def _without_defaults(value: JsonValue) -> JsonValue:

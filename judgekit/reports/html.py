@@ -22,6 +22,7 @@ from judgekit.analysis.corrected_means import (
 from judgekit.analysis.difference import Difference
 from judgekit.analysis.findings import Audit, ScorerAudit, left_out_lines
 from judgekit.analysis.gates import GateResults
+from judgekit.analysis.losses import Loss, run_losses
 from judgekit.reports.compare_judges import page_data
 from judgekit.reports.detail import sample_detail
 from judgekit.reports.document import render_page, script_json
@@ -53,6 +54,8 @@ _SCRIPTS = (
     "sample",
     "report",
 )
+_LOSSES = 50
+_LOSS_SAMPLES = 3
 _SLICES = 12  # ways to slice the samples
 _MIN_SLICE = 10  # samples of a slice with an interval
 _DRAWN = {
@@ -180,7 +183,7 @@ def _corrections(run: Run, audit: Audit | None) -> Mapping[str, Correction]:
 
 
 def _run(side: _Side, low_coverage: Mapping[str, str]) -> JsonValue:
-    run, listing = side.run, side.listing
+    run, listing, losses = side.run, side.listing, run_losses(side.run)
     lines = {line.scorer: line for line in run.summary}
     records = {name: status.record for name, status in run.audits.items() if status.record is not None}
     return {
@@ -214,6 +217,7 @@ def _run(side: _Side, low_coverage: Mapping[str, str]) -> JsonValue:
                     side.corrections.get(scorer.name),
                     low_coverage.get(scorer.name),
                 ),
+                "losses": _losses(losses.get(scorer.name, ())),
             }
             for scorer in run.scorers
         ],
@@ -305,11 +309,33 @@ def _comparison(comparison: Comparison) -> JsonValue:
         "contradictions": list(comparison.contradictions),
         "warnings": list(comparison.warnings),
         "told": [line for line in comparison.notes() if line.removeprefix("warning: ") not in comparison.warnings],
-        "scorers": [_difference(difference) for difference in comparison],
+        "scorers": [
+            {
+                **_difference(difference),
+                "new": _losses(comparison.new_losses(difference.scorer)),
+                "gone": _losses(comparison.gone_losses(difference.scorer)),
+            }
+            for difference in comparison
+        ],
     }
 
 
-def _difference(difference: Difference) -> JsonValue:
+def _losses(losses: Sequence[Loss]) -> JsonValue:
+    """Return the number of losses, and the most frequent ones, each with its share and some samples."""
+    shown: list[JsonValue] = [
+        {
+            "text": loss.text,
+            "count": len(loss.samples),
+            "total": loss.total,
+            "share": loss.share.model_dump(),
+            "samples": [[sample.number, sample.id] for sample in loss.samples[:_LOSS_SAMPLES]],
+        }
+        for loss in losses[:_LOSSES]
+    ]
+    return {"all": len(losses), "shown": shown}
+
+
+def _difference(difference: Difference) -> dict[str, JsonValue]:
     low, high, method = difference.interval or (None, None, None)
     shown = {"low": low, "high": high, "method": method, "excluded": sum(difference.excluded.values())}
     return {**difference.as_json(), **shown, "interval": None, "overall": None}  # the page has no use for the last two

@@ -16,6 +16,7 @@ from judgekit.analysis.corrected_means import (
     run_corrections,
 )
 from judgekit.analysis.gates import GateResults
+from judgekit.analysis.losses import run_losses
 from judgekit.errors import ConfigError, truncated
 from judgekit.reports.glossary import HEADING, terms_in
 from judgekit.runs.intervals import Estimate
@@ -25,6 +26,7 @@ from judgekit.runs.summary_text import ScorerSummary
 from judgekit.terminal import printable
 
 _LOWEST = 5
+_LOSSES = 10
 _LONGEST = 300
 _ROOM = 1 << 20  # bytes that GitHub shows for a step
 _CUT = "\nThe rest does not fit on this page.\n"
@@ -84,6 +86,14 @@ def _report(run: Run, gates: GateResults) -> Iterator[str]:
                 reason = _code(row.score.reason or "no reason given")
                 yield _Quoted(f"- **{row.score.value:.2f}** {_code(row.sample_id)}: {reason}\n")
             yield "\n</details>\n"
+    for scorer, losses in run_losses(run).items():
+        yield f"\n<details><summary>Losses of <code>{_in_html(scorer)}</code></summary>\n\n"
+        yield _row(("loss", "samples", "share")) + _row(("---", "--:", "--:"))
+        for loss in losses[:_LOSSES]:
+            yield _Quoted(_row((_cell(loss.text), f"{len(loss.samples):,} of {loss.total:,}", str(loss.share))))
+        if (more := len(losses) - _LOSSES) > 0:
+            yield f"\nand {more:,} more\n"
+        yield "\n</details>\n"
 
 
 def append_summary(run: Run, gates: GateResults, path: Path) -> None:

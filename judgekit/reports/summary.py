@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from judgekit.analysis.corrected_means import corrected_means, describe_correction
+from judgekit.analysis.losses import Loss, frequent_losses
 from judgekit.diff import Diff, DiffLine
 from judgekit.errors import join_limited, truncated
 from judgekit.runs.audit_records import Correction
@@ -49,6 +50,7 @@ def show_summary(
     console: Console,
     lowest: Mapping[str, Sequence[Row]] = {},
     *,
+    losses: Mapping[str, Sequence[Loss]] = {},
     low_coverage: Mapping[str, str] = {},
     corrections: Mapping[str, Correction] = {},
     seed: int | None = None,
@@ -61,6 +63,7 @@ def show_summary(
         summary: The lines.
         console: The console.
         lowest: By scorer, the rows to show with their reasons.
+        losses: By scorer, its losses, of which the most frequent ones are shown.
         low_coverage: By scorer, the reason why its number covers too few samples.
         corrections: By scorer, its corrected mean, or the reason why there is none.
         seed: The seed of a bootstrap, if raw numbers are to have bootstrap intervals.
@@ -103,6 +106,8 @@ def show_summary(
         with recorded_text(console):
             for times, reason in line.unscored_reasons():
                 console.print(hanging_indent(f"{line.scorer}: {times}: ", reason))
+            if frequent := frequent_losses(losses.get(line.scorer, ())):
+                console.print(hanging_indent(f"{line.scorer}: losses: ", "; ".join(map(str, frequent))))
         if line.answers and len(line.judges) > 1:
             console.print(escaped_text(f"{line.scorer}: more than one judge answered: {format_counts(line.judges)}"))
     with recorded_text(console):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit import ArgMatch, Sample, Score, ToolCall, ToolCallAccuracy, ToolCallF1, ToolCallMatch, run
+from judgekit import ArgMatch, Sample, Score, ToolCall, ToolCallAccuracy, ToolCallF1, ToolCallMatch, compare, run
 from judgekit.analysis.losses import losses, new_losses, run_losses
 from judgekit.runs.rows import Row
 from judgekit.stats.wilson import wilson
@@ -93,6 +93,24 @@ def test_trials_of_a_task_count_once_in_intervals():
     [loss] = run_losses(run(samples, [ToolCallF1()]))["tool_call_f1"]
     assert (len(loss.samples), loss.total) == (12, 24)
     assert "6 groups" in loss.share.method
+
+
+def test_of_two_runs_those_count_that_only_the_worse_side_has():
+    look = [ToolCall("look")]
+    once, twice = ([*look * times, *pay("card")] for times in (1, 2))
+    before = [(made, pay("card")) for made in [*[pay("card")] * 3, once, look, pay("gift")]]
+    after = [(made, pay("card")) for made in [*[[*pay("gift"), *look]] * 3, twice, pay("card"), pay("gift")]]
+    sides = ([sample(*pair, f"s{n}") for n, pair in enumerate(pairs)] for pairs in (before, after))
+    compared = compare(*(run(samples, [ToolCallMatch("same_calls", name="match"), ToolCallF1()]) for samples in sides))
+    assert [str(loss) for loss in compared.new_losses("tool_call_f1")] == [
+        "extra tool: look (4 of 4 samples)",
+        'pay: method got "gift", expected "card" (3 of 4 samples)',
+    ]
+    assert [str(loss) for loss in compared.gone_losses("tool_call_f1")] == [
+        "extra tool: look (1 of 1 sample)",
+        "missing tool: pay (1 of 1 sample)",
+    ]
+    assert [loss.total for loss in compared.new_losses("match")] == [3, 3]
 
 
 @given(st.text(max_size=90), st.text(max_size=90), st.text(max_size=90))

@@ -40,7 +40,9 @@ def test_what_got_worse_is_shown_with_the_reasons_of_both_runs_and_is_no_error(c
     assert "A 1.00  1 of 1 expected calls matched" in out
     assert "B 0.00  0 of 1 expected calls matched" in out
     assert out.count("B 0.00") == 3
+    assert "  new: missing tool: f (8 of 8 samples)\n" in out
     assert "better in B" not in out
+    assert "  gone: missing tool: f (8 of 8 samples)\n" in cli("compare", "last", 1).out
 
 
 def test_what_was_recorded_cannot_steer_the_terminal(cli):
@@ -50,6 +52,7 @@ def test_what_was_recorded_cannot_steer_the_terminal(cli):
     assert "\x1b" not in out
     assert "\u202e" not in out
     assert r"s\x1b[2J\u202e4" in out
+    assert r'  new: extra tool: "other\u001b[2J\u202e" (8 of 8 samples)' in out
 
 
 def test_a_comparison_is_written_as_json_and_as_a_page(cli):
@@ -59,6 +62,11 @@ def test_a_comparison_is_written_as_json_and_as_a_page(cli):
     assert code == 0
     (one,) = json.loads(Path("found.json").read_text(encoding="utf-8"))["scorers"]
     assert (one["verdict"], one["worse"], len(one["losses"]), one["gains"]) == ("worse", 8, 5, [])
+    assert [(loss["kind"], len(loss["samples"]), loss["total"]) for loss in one["new_losses"]] == [
+        ("extra_tool", 8, 8),
+        ("missing_tool", 8, 8),
+    ]
+    assert one["gone_losses"] == []
     assert Path("Found.HTML").read_text(encoding="utf-8").lower().startswith("<!doctype html>")
 
 

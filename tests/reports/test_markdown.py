@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from judgekit import AIMessage, Sample
+from judgekit import AIMessage, Sample, ToolCall, ToolCallF1, run
 from judgekit.analysis.gates import GateResults, check_gates
 from judgekit.errors import ConfigError
 from judgekit.reports.markdown import append_summary, markdown_report
@@ -145,6 +145,24 @@ def test_no_text_of_a_recording_is_markup(text, run_of):
     hostile, harmless = made(text), made("said")
     assert (hostile.tags, hostile.text) == (harmless.tags, harmless.text)
     assert any(printable(text).strip() in code for code in hostile.code)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_losses_of_tool_calls_are_a_table_in_which_nothing_is_markup(text):
+    def made(said: str) -> Page:
+        calls = [ToolCall(said, {said: f"{said}{number}"}) for number in range(3)] * 2
+        samples = [
+            Sample.of(
+                [AIMessage(tool_calls=[call])], reference_tool_calls=[ToolCall(said, {said: None})], id=f"s{number}"
+            )
+            for number, call in enumerate(calls)
+        ]
+        return page(run(samples, [ToolCallF1()]))
+
+    hostile, harmless = made(text), made("said")
+    assert (hostile.tags, hostile.text) == (harmless.tags, harmless.text)
+    assert "2 of 6" in harmless.text
+    assert harmless.code[-3:] == [f'said: said got "said{number}", expected null' for number in range(3)]
 
 
 @pytest.mark.parametrize("name", [*HOSTILE, "a:b=1,c='|'"])

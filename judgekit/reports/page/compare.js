@@ -30,7 +30,9 @@ function compared(comparison) {
     el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Differences by scorer" },
       el("table", { class: "lines differences" },
         el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col" }, head)))), el("tbody", {}, rows))),
-    el("ul", { class: "told" }, comparison.told.map((line) => el("li", {}, recorded(line)))));
+    el("ul", { class: "told" }, comparison.told.map((line) => el("li", {}, recorded(line)))),
+    losses("New losses of tool calls where samples got worse", comparison.scorers, report.head.b, "new"),
+    losses("Gone losses of tool calls where samples got better", comparison.scorers, report.head.a, "gone"));
 }
 
 const inWords = (verdict) => (verdict === "no evidence" ? "no evidence of a difference" : verdict);

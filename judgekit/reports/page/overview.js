@@ -9,9 +9,9 @@ function overview() {
     notes.map((note) => el("p", { class: "note" }, note)),
     gates.results.length ? section(gates.headline, el("ul", { class: "gates" }, gates.results.map(gateItem))) : null,
     a ? compared(comparison) : null,
-    section(a ? `B: run ${b.number}` : "Scores", lines(b), slices(b)),
+    section(a ? `B: run ${b.number}` : "Scores", lines(b), losses("Losses of tool calls", b.scorers, b), slices(b)),
     judges ? judgesOf(judges) : null,
-    a ? section(`A: run ${a.number}, the baseline`, lines(a), slices(a)) : null,
+    a ? section(`A: run ${a.number}, the baseline`, lines(a), losses("Losses of tool calls", a.scorers, a), slices(a)) : null,
     section(a ? "The two runs" : "The run", el("div", { class: "facts-beside" }, [a, b].filter(Boolean).map(facts))));
 }
 
@@ -67,6 +67,22 @@ function lines(run) {
         el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col" }, head)))), el("tbody", {}, rows))),
     told.length ? el("ul", { class: "told" }, told) : null,
   ];
+}
+
+/** Returns the losses of tool calls by scorer, with links to samples of the reported run. */
+function losses(title, scorers, run, kind = "losses") {
+  const rows = scorers.flatMap((line) => line[kind].shown.map((loss) =>
+    el("tr", {},
+      el("th", { scope: "row" }, recorded(loss.text), el("small", {}, named(line.name ?? line.scorer))),
+      cell("samples", `${count(loss.count)} of ${count(loss.total)}`),
+      cell("interval", interval(loss.share), el("small", {}, `${figure(loss.share.low)} – ${figure(loss.share.high)}`)),
+      cell("examples", loss.samples.map(([number, id]) => (run === report.head.b && report.b.places.has(number) ? el("a", { href: address(["sample", `${number}`]) }, recorded(id)) : recorded(id))).flatMap((link, at) => (at ? [", ", link] : [link]))))));
+  if (!rows.length) return null;
+  const all = scorers.reduce((sum, line) => sum + line[kind].all, 0);
+  return fold(`${title} (${all > rows.length ? `the most frequent of ${count(all)}` : count(all)})`, () => el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": `${title} of run ${run.number}` },
+    el("table", { class: "lines" },
+      el("thead", {}, el("tr", {}, ["loss", "samples", "interval", "examples"].map((head) => el("th", { scope: "col" }, head)))),
+      el("tbody", {}, rows))), { class: "made-of", open: kind === "new" });
 }
 
 /** Returns the audit status of a scorer's judge, with its age as of today, and a link to the findings. */
