@@ -155,8 +155,6 @@ def read_labels(
 def read_label_file(path: Path | str, *, names: Mapping[str, str] | None = None, run: Run | None = None) -> LabelFile:
     """Return the labels in a file, and what was left out; see `read_labels`."""
     file = File.locate(path)
-    if file.encoding_guessed:
-        raise TraceError(f"is not UTF-8; {_SAVE_AGAIN}", path=path)
     columns = Columns()
     try:
         with closing(records_in(file, columns)) as records:  # an error that is kept would hold the file open

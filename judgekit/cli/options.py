@@ -39,7 +39,7 @@ ColumnOption: TypeAlias = Annotated[
     typer.Option(metavar="THEIRS=OURS", help="A column under another name, such as question=input; may be repeated."),
 ]
 Encoding: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="NAME", help="The file's encoding, if it is neither UTF-8 nor GB18030.")
+    str | None, typer.Option(metavar="NAME", help="The file's encoding, if it is not UTF-8.")
 ]
 ReferencesOption: TypeAlias = Annotated[
     str | None,

@@ -98,11 +98,7 @@ class _Header:
 
 
 def record_batches(stream: IO[bytes]) -> tuple[Any, Iterator[Any]]:
-    """Return the columns and record batches of a file, whose type its first bytes show.
-
-    Raises:
-        TraceError: A record batch is larger than any may be; also while they are read.
-    """
+    """Return the columns and record batches of a file, by its first bytes. One that is too large is an error."""
     try:
         parquet: Any = import_module("pyarrow.parquet")
         arrow: Any = import_module("pyarrow.ipc")
@@ -246,16 +242,7 @@ class _Table:
 
 
 def page_sizes(stream: IO[bytes], start: int, length: int) -> Iterator[int]:
-    """Yield the unpacked size of each page in a column chunk.
-
-    Args:
-        stream: The file.
-        start: The offset of the chunk's first page.
-        length: The packed length of the chunk.
-
-    Raises:
-        TraceError: A header cannot be read.
-    """
+    """Yield the unpacked size of each page in a column chunk of Parquet, by its start and its packed length."""
     end = start + length
     while start < end:
         for most in _HEAD_BYTES:

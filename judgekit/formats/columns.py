@@ -59,11 +59,7 @@ class Columns:
             yield FileRecord(record.line_number, value)
 
     def required(self, path: Location, records: Iterator[FileRecord]) -> Iterator[FileRecord]:
-        """Yield the records, if every renamed column is in the first hundred or in another file.
-
-        Raises:
-            TraceError: A column is missing.
-        """
+        """Yield the records, if every renamed column is in the first hundred or in another file, or else an error."""
         first = list(islice(records, DETECTION_ROWS))
         if not self.has_more_files:
             self.must_be_seen(path)

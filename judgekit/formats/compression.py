@@ -53,11 +53,7 @@ def compressing_stream(file: IO[bytes], suffix: str) -> Generator[IO[bytes]]:
 
 
 def bounded_lines(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield the lines of a stream.
-
-    Raises:
-        TraceError: A line is longer than any record.
-    """
+    """Yield the lines of a stream. A line that is longer than any record is an error."""
     number = 0
     while line := stream.readline(MAX_BYTES + 1):
         number += 1
@@ -67,11 +63,7 @@ def bounded_lines(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def read_bounded(stream: IO[bytes], subject: str = "decompressed, it") -> bytes:
-    """Return the content of a stream, which is held in memory. Parsed, it takes three times as much.
-
-    Raises:
-        TraceError: It is longer than any document. The error begins with its ``subject``.
-    """
+    """Return the content of a stream, which is held in memory; too much is an error beginning with the ``subject``."""
     content = stream.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise TraceError(f"{subject} is {_size_error()}: {_SPLIT_LIST}")

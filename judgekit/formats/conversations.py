@@ -108,8 +108,6 @@ def _read_own_line(file: File, line: FileLine, source: _Source, index: int, numb
 
 
 def _in_records(file: File, source: _Source, columns: Columns, session: SessionFiles | None) -> FileContent:
-    if file.notice is not None:
-        yield file.notice
     joins_lines = source.reader.joins_lines
     if not joins_lines and (notice := _shared_sessions(file, columns)) is not None:
         yield notice
@@ -126,11 +124,7 @@ def _in_records(file: File, source: _Source, columns: Columns, session: SessionF
 
 
 def _shared_sessions(file: File, columns: Columns) -> TraceError | None:
-    """Return a notice about records that share a session, if the first records name their trace or session.
-
-    Raises:
-        TraceError: A trace is spread over several records.
-    """
+    """Return a notice about records that share a session. A trace that is spread over several records is an error."""
     with closing(records_in(file, columns)) as records:
         if not any(has_trace_id(record.value) for record in islice(records, DETECTION_ROWS)):
             return None
@@ -176,7 +170,6 @@ def _in_document(
         raise TraceError(error.problem, path=file.path) from error
     if not (conversations if rows is None else rows):
         raise TraceError("contains no conversations", path=file.path)
-    notices = notices if file.notice is None else [file.notice, *notices]
     name = path_text(file.path)
     records = [FileRecord(None, record) for record in (conversations if rows is None else rows)]
     if rows is not None:

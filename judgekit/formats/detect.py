@@ -113,11 +113,7 @@ class RecordReaders:
         self._fields: set[frozenset[str]] = set()
 
     def reader_of(self, record: JsonValue) -> Reader:
-        """Return the reader of a record: that of the file if no other one recognizes it better.
-
-        Raises:
-            TraceError: Several other readers recognize the record, or one whose records belong together.
-        """
+        """Return the reader of a record: that of the file if no other recognizes it better. Several are an error."""
         fields = frozenset(record) if self._is_fallback and isinstance(record, dict) else frozenset[str]()
         try:
             if (not self._is_fallback or fields in self._fields) and self._reader.recognizes(record):

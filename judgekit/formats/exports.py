@@ -66,11 +66,7 @@ def reject_column_frame(value: JsonValue) -> None:
 
 
 def reject_mixed_conversations(messages: JsonValue) -> None:
-    """Check that a list read as one conversation does not hold the messages of several.
-
-    Raises:
-        TraceError: It holds several conversations. The error names the field that distinguishes them.
-    """
+    """Check that a list read as one conversation does not hold those of several; the error names what differs."""
     if not isinstance(messages, list) or any(
         not isinstance(message, dict) or "attributes" in message for message in messages
     ):
@@ -94,11 +90,7 @@ def has_trace_id(record: JsonValue | TraceError) -> bool:
 def reject_spread_traces(records: Iterable[JsonValue | TraceError]) -> str | None:
     """Check that no trace is spread over several records, each of which would count as a sample.
 
-    Returns:
-        A notice about records that share a session and have no group, if there are any.
-
-    Raises:
-        TraceError: A trace is spread. The error says how many, and what to do.
+    Returns a notice about records that share a session and have no group, if there are any.
     """
     traces: dict[str, str] = {}
     spread: Counter[str] = Counter()

@@ -99,11 +99,7 @@ def _with_records(names: Iterable[PurePosixPath]) -> Iterator[PurePosixPath]:
 
 
 def require_json_lines(path: Location) -> None:
-    """Check that JSON Lines in this file would be read as such again.
-
-    Raises:
-        ConfigError: The file's name has the suffix of another kind of file, or an unknown one.
-    """
+    """Check that JSON Lines in this file would be read as such again, by the suffix of its name."""
     if path != STANDARD_STREAM and _SUFFIXES.get(_suffix(path)) not in ("lines", "document"):
         raise ConfigError(
             f"{path}: would be written as JSON Lines, so its name must end in .jsonl, .jsonl.gz or .jsonl.zst"

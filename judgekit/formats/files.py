@@ -27,7 +27,7 @@ from judgekit.formats.compression import (
     decompressed_stream,
     read_bounded,
 )
-from judgekit.formats.encodings import decode_error_text, detect_encoding, encoding_name
+from judgekit.formats.encodings import decode_error_text, encoding_name
 from judgekit.formats.file_lists import STANDARD_STREAM, Container, container_of, locate_object
 from judgekit.locations import Location, Url, to_location
 from judgekit.traces.equality import is_deeper
@@ -85,20 +85,18 @@ class File:
             ``objects`` are concatenated JSON objects of many lines each.
         compression: Its compression, whatever its name.
         encoding: The encoding of the bytes that `open` yields, under Python's name for it.
-        encoding_guessed: Whether the file is not UTF-8 and its encoding was guessed.
     """
 
     path: Location
     container: Container
     compression: Compression | None = None
     encoding: str = "utf-8"
-    encoding_guessed: bool = False
     _recoded: str | None = None
     _temporary_copy: _TemporaryCopy | None = None
 
     @classmethod
     def locate(cls, path: Path | str, encoding: str | None = None) -> "File":
-        """Return the file. If no encoding is given, it is detected: UTF-8, GB18030, or UTF-16 with a mark.
+        """Return the file. If no encoding is given, it is UTF-8, or UTF-16 if the file begins with its mark.
 
         Standard input is called ``-``. It is copied to a temporary file, and recognized by its content.
         """
@@ -138,12 +136,16 @@ class File:
                     return replace(self, container="parquet")
         if self.container in ("parquet", "archive"):
             return self
-        name = detect_encoding(self.open) if encoding is None else encoding_name(encoding)
-        if "\n".encode(name) != b"\n":  # UTF-16, for example, whose lines cannot be split as bytes
-            file = replace(self, _recoded=name)
-        else:
-            file = replace(self, encoding=name, encoding_guessed=encoding is None and name != "utf-8")
+        name = self._marked_encoding() if encoding is None else encoding_name(encoding)
+        has_other_lines = "\n".encode(name) != b"\n"  # as in UTF-16, whose lines cannot be split as bytes
+        file = replace(self, _recoded=name) if has_other_lines else replace(self, encoding=name)
         return file.with_container() if file.container == "document" else file
+
+    def _marked_encoding(self) -> str:
+        with suppress(TraceError), self.open() as stream:  # a damaged file raises when it is read
+            if stream.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+                return "utf-16"
+        return "utf-8"
 
     def with_container(self) -> "File":
         """Return the file with the container that its first two lines show, since its name does not."""
@@ -154,16 +156,6 @@ class File:
             if second is not None and self._is_json(first):
                 return replace(self, container="lines")
         return self
-
-    @property
-    def notice(self) -> TraceError | None:
-        """The notice that the file's encoding was guessed, if it was."""
-        if not self.encoding_guessed:
-            return None
-        return TraceError(
-            "is not UTF-8 and was read as GB18030; if that is right, set encoding='gb18030' or --encoding gb18030",
-            path=self.path,
-        )
 
     @contextmanager
     def open(self) -> Generator[IO[bytes]]:

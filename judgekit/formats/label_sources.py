@@ -7,24 +7,14 @@ from judgekit.traces.recording import LabelSource
 
 JUDGED_MARK = "judgekit.judged"
 """The name of the mark that judgekit's integrations write beside a score: whether a judge was asked."""
-JUDGED_SCORERS = frozenset(
-    (
-        *("agent_goal_accuracy_with_reference", "agent_goal_accuracy_without_reference", "agent_goal_with_reference"),
-        *("agent_goal_without_reference", "answer_correctness", "conversation_completeness", "faithfulness"),
-        *(
-            "handoff_quality",
-            "handoffs",
-            "knowledge_retention",
-            "pairwise",
-            "panel",
-            "plan_adherence",
-            "prompt",
-            "refusal_appropriateness",
-        ),
-        *("role_adherence", "step_efficiency", "task_completion", "tone", "tool_argument_grounding"),
-        *("tool_result_use", "tool_selection", "topic_adherence", "user_frustration", "weighted_criteria"),
-    )
-)
+JUDGED_SCORERS = {
+    *("agent_goal_accuracy_with_reference", "agent_goal_accuracy_without_reference", "agent_goal_with_reference"),
+    *("agent_goal_without_reference", "answer_correctness", "conversation_completeness", "faithfulness", "handoffs"),
+    *("handoff_quality", "knowledge_retention", "pairwise", "panel", "plan_adherence", "prompt"),
+    *("refusal_appropriateness", "role_adherence", "step_efficiency", "task_completion", "tone"),
+    *("tool_argument_grounding", "tool_result_use", "tool_selection", "topic_adherence", "user_frustration"),
+    "weighted_criteria",
+}
 """The names of judgekit's scorers that ask a judge, and of the prompts that it ships."""
 _MODEL_GRADED = re.compile(r"model_graded|(?<![a-z])(llm|judge|grader)(?![a-z])|LLM|Judge|Grader")
 
@@ -32,11 +22,8 @@ _MODEL_GRADED = re.compile(r"model_graded|(?<![a-z])(llm|judge|grader)(?![a-z])|
 def label_source(name: str, *, judged: bool | None = None) -> LabelSource:
     """Return the source of a score that no person gave, or whose source is not recorded.
 
-    A name that only judges use overrides a record that code computed the score, since code may ask a judge.
-
-    Args:
-        name: The name of the score.
-        judged: Whether a judge gave it; ``None`` if that is not recorded.
+    A name that only judges use overrides a record that code computed the score, since code may ask a judge. If nothing
+    is recorded, ``judged`` is ``None``.
     """
     known_as = name.partition(" (")[0]  # compare-judges appends the judge's name: "tone (large)"
     is_ours = not JUDGED_SCORERS.isdisjoint({known_as, known_as.rstrip("0123456789")})  # Inspect numbers repeated names

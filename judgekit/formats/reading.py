@@ -54,8 +54,8 @@ def read(
             the `TraceError`. Except with ``raise``, the rest is read.
         columns: New names of columns in the file or the file of references, by their old names:
             ``{"question": "input", "answer": "response"}``.
-        encoding: The encoding of the file and the references, if they hold text. The default is to detect UTF-8 and
-            GB18030; ``on_error`` gets a notice about files read as GB18030.
+        encoding: The encoding of the file and the references, if they hold text. The default is UTF-8, or
+            UTF-16 if the file begins with its byte order mark.
         no_answer: What scorers that look for an answer give a recording that stops after the user's message: a failed
             score (the default), or 0 (``"zero"``), as if the agent had failed there.
 
@@ -97,13 +97,11 @@ class Recordings:
         is_single = [session.path for session in sessions] == [path]
         file = File.locate(sessions[0].path, encoding) if is_single else None
         self._joiner = None
-        notices: list[TraceError | None] = []
         if references is not None:
             reference_file = File.locate(references, encoding)
             with closing(records_in(reference_file, self._columns, requires_columns=False)) as rows:
                 self._joiner = ReferenceJoiner(reference_file.path, rows)
-            notices = [reference_file.notice, *self._joiner.notices]
-        self._notices = [notice for notice in notices if notice is not None]
+        self._notices = [] if self._joiner is None else self._joiner.notices
         if file is None:
             self._content = self._all_files(path, sessions)
         else:

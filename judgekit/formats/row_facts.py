@@ -64,11 +64,7 @@ def read_row_facts(row: JsonObject, warnings: list[TraceWarning]) -> JsonObject:
 def read_expected(value: JsonValue, name: str, warnings: list[TraceWarning]) -> dict[str, object]:
     """Return an expected output as the ``reference`` of a `Sample`, or a list of texts as ``references``.
 
-    Args:
-        value: The expected output; ``None`` if there is none. An object with one text is read as that text, and
-            any other object or list as its JSON text, with a warning.
-        name: The name of the field that holds it.
-        warnings: The list that warnings are added to.
+    An object with one text is read as that text, and any other object or list as its JSON text, with a warning.
     """
     if value is None:
         return {}

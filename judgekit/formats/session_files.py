@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from pydantic import JsonValue
 
@@ -22,6 +22,7 @@ from judgekit.formats.file_lists import STANDARD_STREAM, list_files
 from judgekit.formats.files import File, parse_json
 from judgekit.formats.values import lookup, str_or_none
 from judgekit.locations import Location, Url, to_location
+from judgekit.traces.message import JsonObject
 
 SUB_AGENT_FILE = "sub_agent_file"
 """The field of a record that holds the file of a sub-agent: its name, ``rows``, ``meta`` and a ``problem``."""
@@ -90,16 +91,16 @@ def input_paths(path: Path | str) -> list[Location]:
 
 
 def require_separate_output(output: Path | str, *read: Path | str | None) -> None:
-    """Check that an output file is not one of the files that are read, also in folders.
-
-    Raises:
-        ConfigError: The output file is also read.
-        TraceError: A folder holds no readable files.
-    """
+    """Check that an output file is not one of the files that are read, also in folders."""
     output = to_location(output)
     files = (file for path in read if path is not None for file in input_paths(path))
     if output != STANDARD_STREAM and _identity(output) in map(_identity, files):
         raise ConfigError(f"--output {output}: is an input file; choose another")
+
+
+def is_sub_agent_file(record: JsonValue) -> TypeGuard[JsonObject]:
+    """Return whether a record holds the file of a sub-agent."""
+    return isinstance(record, dict) and SUB_AGENT_FILE in record
 
 
 def agent_of_file(name: str) -> str:

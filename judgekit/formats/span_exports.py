@@ -13,9 +13,9 @@ from typing import Literal, TypeAlias
 
 from pydantic import JsonValue
 
-from judgekit.formats.field_tracker import FieldTracker, Unit
+from judgekit.formats.field_tracker import Unit, parse_time
 from judgekit.formats.moved_messages import holds_moved_messages
-from judgekit.formats.values import as_object, lookup, objects_in, without
+from judgekit.formats.values import as_object, first_value, lookup, objects_in, without
 from judgekit.traces.message import JsonObject
 
 Convention: TypeAlias = Literal["mlflow", "openinference", "otel"]
@@ -34,12 +34,10 @@ _MARKS: dict[Convention, tuple[str, ...]] = {
     ),
 }
 _MARK_ROOTS = frozenset(mark.partition(".")[0] for marks in _MARKS.values() for mark in marks)
-_SPAN_FIELDS = frozenset(
-    (
-        *("attributes", "body", "context", "context.trace_id", "event_name", "eventName", "span_context"),
-        *("_spanContext", "trace_id", "traceId"),
-    )
-)
+_SPAN_FIELDS = {
+    *("attributes", "body", "context", "context.trace_id", "event_name", "eventName", "span_context"),
+    *("_spanContext", "trace_id", "traceId"),
+}
 """The fields of which each span has at least one, unless it is the bare attributes of one."""
 _CONVERSATIONS = (
     *("gen_ai.conversation.id", "session.id", "gcp.vertex.agent.session_id", "ai.telemetry.metadata.sessionId"),
@@ -47,14 +45,12 @@ _CONVERSATIONS = (
 )
 _ROOTS = ("gen_ai", "llm", "openinference", "session", "input", "output", "tool", "ai", "gcp", "traceloop")
 """Prefixes that exporters turn into nested objects."""
-_WHOLE = frozenset(
-    (
-        *("gen_ai.tool.call.arguments", "gen_ai.tool.call.result", "gen_ai.input.messages", "gen_ai.output.messages"),
-        *("gen_ai.system_instructions", "gen_ai.prompt", "gen_ai.completion", "input.value", "output.value"),
-        *("tool.parameters", "llm.invocation_parameters", "gcp.vertex.agent.llm_request"),
-        *("gcp.vertex.agent.llm_response", "gcp.vertex.agent.tool_call_args", "gcp.vertex.agent.tool_response"),
-    )
-)
+_WHOLE = {
+    *("gen_ai.tool.call.arguments", "gen_ai.tool.call.result", "gen_ai.input.messages", "gen_ai.output.messages"),
+    *("gen_ai.system_instructions", "gen_ai.prompt", "gen_ai.completion", "input.value", "output.value"),
+    *("tool.parameters", "llm.invocation_parameters", "gcp.vertex.agent.llm_request"),
+    *("gcp.vertex.agent.llm_response", "gcp.vertex.agent.tool_call_args", "gcp.vertex.agent.tool_response"),
+}
 """Attributes whose values are objects."""
 _BATCHES = ("resourceSpans", "resource_spans", "batches", "resourceLogs", "resource_logs")
 _SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "scopeLogs", "scope_logs")
@@ -204,14 +200,14 @@ def span_id_of(span: JsonObject) -> str | None:
 
 def parent_id_of(span: JsonObject) -> str | None:
     """Return the id of a span's parent."""
-    parent = _first(span, "parentSpanContext", "parent_span_context")
+    parent = first_value(span, "parentSpanContext", "parent_span_context")
     return _identity(span, "parent_span_id", "parentSpanId", "parent_id", "parentId") or span_id_of(as_object(parent))
 
 
 def _identity(span: JsonObject, *names: str) -> str | None:
-    context = _first(span, "context", "span_context", "_spanContext")
+    context = first_value(span, "context", "span_context", "_spanContext")
     for fields in (span, as_object(context)):
-        if isinstance(identity := _first(fields, *names), str | int) and identity:
+        if isinstance(identity := first_value(fields, *names), str | int) and identity:
             return str(identity).removeprefix("0x")
     return None
 
@@ -225,16 +221,12 @@ def parse_moment(*values: JsonValue) -> datetime | None:
     """Return the first valid time: ISO 8601, ``[seconds, nanoseconds]``, or a number whose size shows its unit."""
     for value in values:
         if isinstance(value, list) and len(value) == 2:
-            seconds = FieldTracker({"time": value[0]}).time("time")
-            if seconds is not None:
+            if (seconds := parse_time(value[0])) is not None:
                 return seconds
         elif value is not None:
             number = _number(value)
             unit: Unit = "ns" if number > 1e17 else "ms" if number > 1e11 else "s"
-            if 1e14 < number <= 1e17:
-                moment = FieldTracker({"time": number / 1e3}).time("time", unit="ms")
-            else:
-                moment = FieldTracker({"time": value}).time("time", unit=unit)
+            moment = parse_time(number / 1e3, "ms") if 1e14 < number <= 1e17 else parse_time(value, unit)
             if moment is not None:
                 return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return None
@@ -245,10 +237,6 @@ def _number(value: JsonValue) -> float:
         return float(value) if isinstance(value, int | float | str) else 0.0
     except (ValueError, OverflowError):
         return 0.0
-
-
-def _first(fields: JsonObject, *names: str) -> JsonValue:
-    return next((fields[name] for name in names if fields.get(name) is not None), None)
 
 
 def _with_attributes(fields: JsonValue) -> JsonValue:

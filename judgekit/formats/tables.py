@@ -1,12 +1,8 @@
-"""Tables of dataset rows: CSV, Parquet and Arrow. Those of promptfoo repeat columns for each prompt and provider.
-
-question,[echo] Answer: {{question}},Status,Score,Named Scores,Metric: tone,Grader Reason,Comment,[openai:gpt] Answer: ...
-"""
+"""Tables of dataset rows: CSV, Parquet and Arrow."""
 
 import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, time
 from functools import cache
 from importlib.abc import Loader
@@ -23,28 +19,17 @@ from judgekit.formats.columns import Columns
 from judgekit.formats.compression import bounded_lines
 from judgekit.formats.encodings import decode_error_text
 from judgekit.formats.files import File, FileRecord, parse_json
-from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import MEASUREMENT_FIELDS
 
-_AFTER_OUTPUT = ["Status", "Score", "Named Scores"]
-_LAST = "Comment"
+_OF_PROMPTFOO = ["Status", "Score", "Named Scores"]
+"""Consecutive columns of promptfoo's tables."""
 
-STRUCTURES = frozenset(
-    {
-        "documents",
-        "fields",
-        "metadata",
-        "ranking",
-        "reference_contexts",
-        "reference_tool_calls",
-        "reference_topics",
-        "references",
-        "results",
-        "retrieved_contexts",
-    }
-)
+STRUCTURES = {
+    *("documents", "fields", "metadata", "ranking", "reference_contexts", "reference_tool_calls", "reference_topics"),
+    *("references", "results", "retrieved_contexts"),
+}
 """Columns whose cells hold JSON."""
-NUMBERS = frozenset({*MEASUREMENT_FIELDS, "prediction_score"})
+NUMBERS = {*MEASUREMENT_FIELDS, "prediction_score"}
 """Columns whose cells hold numbers."""
 _RESPONSES = ("response", "output")
 _DELIMITERS = ",;\t"
@@ -57,59 +42,15 @@ _HINTS = {
 }
 
 
-@dataclass(frozen=True)
-class OutputColumns:
-    """The places of the outputs in a row.
-
-    Attributes:
-        header: The names of all columns.
-        blocks: The columns of each output, which begin with its text.
-    """
-
-    header: Sequence[str]
-    blocks: Sequence[range]
-
-    @classmethod
-    def find(cls, header: Sequence[str]) -> "OutputColumns | None":
-        """Return the places of the outputs; ``None`` if this is another kind of table."""
-        starts = [at for at in range(len(header)) if list(header[at + 1 : at + 4]) == _AFTER_OUTPUT]
-        ends = [at + 1 for at, name in enumerate(header) if name == _LAST]
-        blocks = [range(start, next((end for end in ends if end > start), len(header))) for start in starts]
-        return cls(header, blocks) if blocks else None
-
-    @property
-    def variables(self) -> Sequence[str]:
-        """The names of the columns before the outputs: the variables of the test."""
-        return self.header[: self.blocks[0].start]
-
-    def record(self, variables: Sequence[str], cells: Sequence[str], number: int) -> JsonObject:
-        """Return a row as a record."""
-        last = self.blocks[-1].stop
-        others: JsonObject = {name: cell for name, cell in zip(self.header[last:], cells[last:], strict=True) if cell}
-        return {
-            "testIdx": number,
-            "vars": dict(zip(variables, cells, strict=False)),
-            "outputs": [
-                {
-                    "header": self.header[block.start],
-                    "output": cells[block.start],
-                    **{self.header[at]: cells[at] for at in block[1:] if cells[at]},
-                }
-                for block in self.blocks
-            ],
-            **({"columns": others} if others else {}),
-        }
-
-
 def csv_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
     """Yield the rows below the header. The delimiter is the candidate that the header has most of, outside quotes.
 
     A cell is text, except in columns of `STRUCTURES` and `NUMBERS`. An empty cell is a missing value, except that
     an empty response is a response. Rows with only empty cells are skipped, and a column without
-    a name is named by its number, ``column 1``. The rows of promptfoo are nested; see `OutputColumns`.
+    a name is named by its number, ``column 1``.
 
     Raises:
-        TraceError: There are no rows, or two columns have the same name.
+        TraceError: There are no rows, two columns have the same name, or it is a table of promptfoo.
     """
     broken: list[TraceError] = []
     with file.open() as stream:
@@ -121,9 +62,13 @@ def csv_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
         if isinstance(header, TraceError):
             raise TraceError(header.problem, path=file.path, line=before + 1)
         columns_found = [name.strip() or f"column {number}" for number, name in enumerate(header or (), 1)]
-        outputs = OutputColumns.find(columns_found)
+        if any(columns_found[at : at + 3] == _OF_PROMPTFOO for at in range(len(columns_found))):
+            problem = (
+                "is a table of promptfoo, which lacks prompts and assertions; write promptfoo eval -o results.json"
+            )
+            raise TraceError(problem, path=file.path)
         try:
-            names = columns.renamed(columns_found if outputs is None else outputs.variables)
+            names = columns.renamed(columns_found)
         except TraceError as error:
             hint = _FRAME if "'context.span_id'" in error.problem else ""
             raise TraceError(error.problem + hint, path=file.path, line=before + 1) from error
@@ -140,7 +85,7 @@ def csv_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
                     f"has {count_text(len(cells), 'cell')}, but the first row names {len(columns_found)} columns"
                 )
             else:
-                value = _row(names, read, cells) if outputs is None else outputs.record(names, cells, count)
+                value = _row(names, read, cells)
             if isinstance(cells, TraceError) or any(cells):
                 yield FileRecord(line, value)
                 count += 1

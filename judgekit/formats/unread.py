@@ -15,16 +15,7 @@ from judgekit.formats.blocks.reply import OTHER_CHOICES
 from judgekit.formats.values import objects_in, parse_if_json, str_or_none
 from judgekit.traces.equality import repeated_keys
 from judgekit.traces.fast_models import set_unvalidated
-from judgekit.traces.message import (
-    AIMessage,
-    HumanMessage,
-    JsonObject,
-    MediaPart,
-    Message,
-    OtherPart,
-    Part,
-    ReasoningPart,
-)
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, MediaPart, Message, OtherPart, ReasoningPart
 from judgekit.traces.recording import TraceWarning
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import Trace
@@ -76,19 +67,15 @@ _SAID = (
     *("content", "text", "value", "parts", "data", "kwargs", "message", "output", "output_text", "refusal"),
     *("response", "result", "tool_output", "observation"),
 )
-_CALLS = frozenset(
-    (
-        *("tool_calls", "toolCalls", "tools_called", "toolsCalled", "function_call", "functionCall", "toolUse"),
-        *("toolInvocations", "tool_invocations"),
-    )
-)
+_CALLS = {
+    *("tool_calls", "toolCalls", "tools_called", "toolsCalled", "function_call", "functionCall", "toolUse"),
+    *("toolInvocations", "tool_invocations"),
+}
 _CALL_KINDS = frozenset(("tool_use", "tool_call", "tool-call", "function_call"))
-_HOLDERS = frozenset(
-    (
-        *("functionResponse", "function_response", "toolResult", "tool_result", "choices", "messages"),
-        *("function", "items", "blocks"),
-    )
-)
+_HOLDERS = {
+    *("functionResponse", "function_response", "toolResult", "tool_result", "choices", "messages"),
+    *("function", "items", "blocks"),
+}
 """Fields whose objects always count as messages."""
 _NAMES = ("name", "tool_name", "toolName", "tool", "function")
 _ARGUMENTS = (
@@ -102,12 +89,10 @@ _MOST = 100
 """The most messages and calls that are counted in a field."""
 _LONGEST = 1 << 20
 """The longest text, in characters, that is tested for JSON."""
-ABOUT_MESSAGES = frozenset(
-    (
-        *("annotations", "reasoning_signature", "status", "phase", "timestamp", "created_at", "model", "type", "kind"),
-        *("uuid", "metadata", "stop_reason", "usage", OTHER_CHOICES),
-    )
-)
+ABOUT_MESSAGES = {
+    *("annotations", "reasoning_signature", "status", "phase", "timestamp", "created_at", "model", "type", "kind"),
+    *("uuid", "metadata", "stop_reason", "usage", OTHER_CHOICES),
+}
 """Fields that describe a message and are not part of its text."""
 _NO_TEXTS = ABOUT_MESSAGES | {"id", "object", "role", "name", "finish_reason"}
 _ASIDE = frozenset(
@@ -182,11 +167,8 @@ def unread_text_warnings(columns: JsonObject, messages: Sequence[Message]) -> li
 def unread_message_warnings(leftover: JsonObject, messages: Sequence[Message]) -> list[TraceWarning]:
     """Return a warning for each field of ``leftover`` with messages or tool calls that ``messages`` lacks.
 
-    Args:
-        leftover: The leftover of a record whose conversation was read. Anything named like a response or
-            like instructions counts as a message, and JSON text as its parsed value. Below a name that ends in
-            ``.extra``, the leftover of a message, anything with arguments counts as a call.
-        messages: The conversation.
+    Anything named like a response or like instructions counts as a message, and JSON text as its parsed value. Below a
+    name that ends in ``.extra``, the leftover of a message, anything with arguments counts as a call.
     """
     spoken_fields = [(name, spoken) for name, value in leftover.items() if value and (spoken := _spoken(value, name))]
     if not spoken_fields:
@@ -233,7 +215,7 @@ def silence(sample: Sample, format: str) -> str | None:
 
 
 def _says(message: HumanMessage | AIMessage) -> bool:
-    parts: Sequence[Part] = () if isinstance(message.content, str) else message.content
+    parts = () if isinstance(message.content, str) else message.content
     return bool(message.text.strip() or message.tool_calls) or any(
         isinstance(part, MediaPart) or (isinstance(part, ReasoningPart) and bool(part.text.strip())) for part in parts
     )

@@ -116,7 +116,7 @@ def test_what_cannot_be_read_is_said_with_its_place(written):
             ("sample,scorer,value\n,goal,yes\n", r"\(line 2\): sample: Field required"),
             ("sample,scorer,value\ns,goal,yes\nt,goal,yes\ns,goal,no\n", r"\(line 4\): an unnamed person gives the sample 's' the label 'no' for 'goal', and 'yes' in line 2; keep one"),
             (HAND.encode() + "s4,goal,yes,Zoë\n".encode("cp1252"), r"\(line 5\): not UTF-8: byte 0xeb at offset \d+; save it again in UTF-8"),
-            ("sample,scorer,value\n好的测试样本一,目标,可以\n好的测试样本二,目标,不行\n".encode("gb18030"), "is not UTF-8; save it again"),
+            ("sample,scorer,value\n好的测试样本一,目标,可以\n好的测试样本二,目标,不行\n".encode("gb18030"), r"\(line 2\): not UTF-8: byte 0x.. at offset \d+; save it again in UTF-8"),
             ("sample,scorer,value\n", "contains no rows"),
             ("", "is empty"),
         ]  # fmt: skip

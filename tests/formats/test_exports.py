@@ -230,6 +230,7 @@ REFUSED = {
     "langsmith_dataset.csv": "if the column has another name: --column question=input",
     "langsmith_feedback.jsonl": "contains scores of LangSmith and no conversations",
     "oai_eval.json": "score its output items, with scorers in place of its graders",
+    "promptfoo_cli_out.csv": "write promptfoo eval -o results.json",
 }
 """Files without samples, or whose columns could mean two things, and what helps."""
 

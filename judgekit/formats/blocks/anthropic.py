@@ -77,12 +77,7 @@ def read_messages(messages: Iterable[FieldTracker]) -> list[Message]:
 
 
 def read_message(message: FieldTracker, blocks: Iterable[FieldTracker | JsonValue] | None = None) -> list[Message]:
-    """Read one message. If it holds tool results, it becomes several.
-
-    Args:
-        message: The message.
-        blocks: Its content, if other rows hold parts of it.
-    """
+    """Read one message. If it holds tool results, it becomes several. Other rows may hold ``blocks`` of its content."""
     role = message.one_of("role", _ROLES)
     content = content_items(message) if blocks is None else blocks
     message.take("role")

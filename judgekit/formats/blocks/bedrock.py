@@ -51,13 +51,7 @@ def is_bedrock(messages: JsonValue) -> bool:
 def read_message(
     message: FieldTracker, model: str | None = None, whole: Mapping[str, object] | None = None
 ) -> list[Message]:
-    """Read one message. If it holds tool results, it becomes several.
-
-    Args:
-        message: The message.
-        model: The model that wrote it, if it is a reply.
-        whole: What else is known about a reply, as fields of the `AIMessage`.
-    """
+    """Read one message. If it holds tool results, it becomes several. A reply has a model and fields of the whole."""
     role = message.one_of("role", _ROLES)
     message.take("role")
     items = message.items("content")

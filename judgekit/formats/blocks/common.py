@@ -79,15 +79,9 @@ def read_call(
     provided: bool = False,
     outer: FieldTracker | None = None,
 ) -> ToolCall:
-    """Read a tool call.
+    """Read a tool call from the fields with these names.
 
-    Args:
-        call: The call.
-        name: The field with the name of the tool.
-        ids: The fields that may hold the call's id.
-        args: The fields that may hold the arguments.
-        provided: Whether the provider runs the tool.
-        outer: The object around the call, if its remaining fields belong to the call too.
+    The remaining fields of an ``outer`` object belong to the call too. The provider runs tools that are ``provided``.
     """
     tool, identity = tool_name(call, name), call.id(*ids)
     arguments = parse_arguments(call.take(*args))

@@ -73,12 +73,7 @@ def read_contents(contents: Iterable[FieldTracker]) -> list[Message]:
 
 
 def read_content(content: FieldTracker, speaker: Speaker | None = None) -> list[Message]:
-    """Read one content as a message, or as several if it holds tool results.
-
-    Args:
-        content: The content.
-        speaker: The type of the message, if the role does not decide it. Without a role, it is the user's.
-    """
+    """Read one content as a message, or as several if it holds tool results. Without a role, the user speaks."""
     role = content.peek("role") or "user"
     if not isinstance(role, str) or role not in SPEAKERS:
         raise content.type_error("role", f"one of {', '.join(SPEAKERS)}")
@@ -110,10 +105,8 @@ def read_request(request: FieldTracker) -> tuple[list[Message], list[ToolDefinit
 def read_response(chunks: Sequence[FieldTracker], candidate: int = 0) -> list[Message]:
     """Read the answer of one candidate. Without candidates, as for a blocked prompt, it is an empty message.
 
-    Args:
-        chunks: The response, or the chunks of a streamed one. Values of earlier chunks, such as token counts, are left
-            in them if the last chunk has other values. A response that holds no answer gives no message.
-        candidate: The number of the candidate, which is the only one in the response.
+    Values of earlier chunks of a streamed response, such as token counts, are left in them if the last chunk has other
+    values. A response that holds no answer gives no message.
     """
     streamed = len(chunks) > 1
     candidates = [answer for chunk in chunks for answer in chunk.objects("candidates")]

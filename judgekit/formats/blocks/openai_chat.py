@@ -32,12 +32,10 @@ from judgekit.traces.message import (
 from judgekit.traces.recording import ToolDefinition
 
 _KINDS: dict[str, type[SystemMessage | HumanMessage | AIMessage | ToolMessage]] = {
-    "system": SystemMessage,
-    "developer": SystemMessage,
+    **dict.fromkeys(("system", "developer"), SystemMessage),
     "user": HumanMessage,
     "assistant": AIMessage,
-    "tool": ToolMessage,
-    "function": ToolMessage,
+    **dict.fromkeys(("tool", "function"), ToolMessage),
 }
 _MEDIA: dict[str, MediaKind] = {
     "image_url": "image",

@@ -13,12 +13,12 @@ from typing import Literal, cast
 
 from pydantic import JsonValue
 
+from judgekit.formats.blocks.common import read_counts
 from judgekit.formats.blocks.openai_chat import read_tools
 from judgekit.formats.blocks.openai_responses_items import (
     CALLS,
     NAMED_CALLS,
     RESULTS,
-    object_or_empty,
     read_call,
     read_content,
     read_reasoning,
@@ -76,14 +76,7 @@ class ItemMessages:
     def add(
         self, record: FieldTracker, *, agent: str | None = None, model: str | None = None, is_error: bool | None = None
     ) -> None:
-        """Add an item.
-
-        Args:
-            record: The item.
-            agent: The agent that made it, if it is the assistant's.
-            model: The model that made it, if it is the assistant's.
-            is_error: Whether a result is an error, if this is recorded outside the item.
-        """
+        """Add an item, with its agent and model if it is the assistant's; ``is_error`` is known from elsewhere."""
         kind = "message" if record.peek("type") is None else record.peek("type")
         if not isinstance(kind, str):
             raise record.type_error("type", "an item type")
@@ -206,27 +199,20 @@ def read_response(response: FieldTracker) -> list[Message]:
     messages = read_items(response.objects("output"))
     if not any(isinstance(message, AIMessage) for message in messages):
         messages.append(AIMessage())
-    usage = response.object("usage")
     details = response.object("incomplete_details") or FieldTracker({})
     model = response.text("model")
     reply = {
         "finish_reason": details.text("reason") or response.text("status"),
-        "usage": None if usage is None else read_usage(usage),
+        "usage": read_usage(response.object("usage")),
         "timestamp": response.time("created_at"),
     }
     return with_fields(messages, every={"model": model}, once=reply)
 
 
-def read_usage(counts: FieldTracker) -> Usage:
+def read_usage(counts: FieldTracker | None) -> Usage | None:
     """Read token counts as this API reports them. Unknown counts are kept."""
-    input_details = object_or_empty(counts, "input_tokens_details")
-    output_details = object_or_empty(counts, "output_tokens_details")
-    return Usage(
-        input_tokens=counts.count("input_tokens"),
-        output_tokens=counts.count("output_tokens"),
-        cached_tokens=input_details.count("cached_tokens"),
-        reasoning_tokens=output_details.count("reasoning_tokens"),
-        extra=counts.leftover(),
+    return read_counts(
+        counts, cached="input_tokens_details.cached_tokens", reasoning="output_tokens_details.reasoning_tokens"
     )
 
 

@@ -72,12 +72,7 @@ def holds_bedrock(content: JsonValue) -> bool:
 
 
 def read_event(holder: FieldTracker, name: str | None = None) -> list[Message]:
-    """Read the message of an event.
-
-    Args:
-        holder: The body or the attributes of the event.
-        name: The name of the event, if the holder does not have it.
-    """
+    """Read the message of an event from its body or attributes, which may lack the event's name."""
     if name is None:
         name = str_or_none(holder.peek("event.name"))
         holder.take_if("event.name", *EVENTS)

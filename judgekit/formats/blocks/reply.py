@@ -69,10 +69,7 @@ def to_content(parts: Sequence[Part]) -> str | Sequence[Part]:
 def split_reply(items: Iterable[ReplyItem], each: Mapping[str, object], whole: Mapping[str, object]) -> list[Message]:
     """Return the messages of one reply. A tool result ends a message, and what follows starts the next.
 
-    Args:
-        items: The elements of the reply.
-        each: Fields of each `AIMessage`, such as agent and model.
-        whole: Fields of the whole reply, which its last `AIMessage` gets.
+    Each `AIMessage` has the fields in ``each``, such as agent and model, and the last one those of the ``whole`` reply.
     """
     groups: list[list[ReplyItem]] = [[]]
     for item in items:
@@ -100,11 +97,7 @@ def choices_warning(count: int) -> str:
 def first_choice(answers: Sequence[Message], holder: FieldTracker, name: str, *, several: bool) -> list[Message]:
     """Return the first of several choices. The others go into its ``extra``, with a warning.
 
-    Args:
-        answers: All messages of the response, usually one.
-        holder: The object that holds them, for the warning.
-        name: The field that holds them.
-        several: Whether these are known to be choices. If not, only messages of plain text count as choices.
+    If they are not known to be ``several`` choices, only messages of plain text count as choices.
     """
     replies = [answer for answer in answers if isinstance(answer, AIMessage)]
     several = several or all(reply.text and not reply.tool_calls for reply in replies)
@@ -117,12 +110,7 @@ def first_choice(answers: Sequence[Message], holder: FieldTracker, name: str, *,
 
 
 def read_user_turn(items: Iterable[ReplyItem | SystemMessage], extra: JsonObject) -> list[Message]:
-    """Return the messages of one user turn, in which tool results may appear among the user's words.
-
-    Args:
-        items: The elements of the turn.
-        extra: Fields of the whole turn, which its last message gets.
-    """
+    """Return the messages of one user turn, which may hold tool results; the last one gets the turn's ``extra``."""
     messages: list[Message] = []
     for is_apart, group in groupby(items, key=lambda item: isinstance(item, ToolMessage | SystemMessage)):
         members = list(group)
@@ -143,13 +131,9 @@ def with_fields(
     once: Mapping[str, object] | None = None,
     extra: JsonObject | None = None,
 ) -> list[Message]:
-    """Return the messages of one content with the given fields.
+    """Return the messages of one content: all with ``every`` field that they can have, and one also with the others.
 
-    Args:
-        messages: At least one.
-        every: Fields for all messages that have such fields.
-        once: Fields for the agent's last message, or for the last message if none is the agent's.
-        extra: Leftover fields, added to the same message.
+    Fields in ``once`` and ``extra`` are for the agent's last message, or for the last message if none is the agent's.
     """
     agents = [number for number, message in enumerate(messages) if isinstance(message, AIMessage)]
     last = agents[-1] if agents else len(messages) - 1

@@ -37,7 +37,7 @@ def merge_steps(steps: Sequence[SpanStep]) -> dict[str, object]:
     levels, variants = Levels(steps), Variants()
     models = [step for step in steps if step.kind == "model" and (step.input_messages or step.output_messages)]
     tools = [step for step in steps if step.kind == "tool" and step.call is not None]
-    threads = Threads(levels, variants, models, tools)
+    threads = Threads(levels, variants)
     spoken = {levels.level(step) for step in models}
     for step in models:
         threads.add(step, step.output_messages)
@@ -62,11 +62,9 @@ def merge_steps(steps: Sequence[SpanStep]) -> dict[str, object]:
         "repeat an earlier one, dropped as duplicates, found {}": threads.possible_repetitions,
         "repeat none of the earlier messages, found {}: "
         "if they are separate conversations, give each its own session.id": threads.unconnected,
-        "repeat the previous question without its answer; read as its continuation, found {}: "
-        "record the whole history": threads.possibly_unrelated,
-        "repeat an earlier question without its answer; read as separate attempts, found {}: "
+        "begin with an earlier question and lack the last answer; read as separate attempts, found {}: "
         "the longest (the last of equals) is the conversation, the others are its children; "
-        "record the whole history": threads.possibly_related,
+        "record the whole history": threads.repeated_questions,
     }
     for problem, calls in doubtful.items():
         if calls:

@@ -5,20 +5,12 @@ The input of a model call decides which thread of its level it belongs to:
     holds everything said in a thread                       continues it
     holds the last answer of its agent's latest thread,     continues after that answer
     or of the latest of all if the agent is a new one
-    repeats its run's last input without the answer,        continues after the answer, if that called tools or tools
-    and began after that call had ended                     ran since then (tracers that record no history)
     shares nothing with it, and began after it had ended    is appended (models with memory, and sessions)
     anything else                                           begins a thread of its own
-
-Runs that repeat one of their own answers record the history, so the third rule does not apply to them.
 """
 
-from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import TypeAlias
 
 from judgekit.formats.merging.comparison import (
     Utterance,
@@ -30,11 +22,8 @@ from judgekit.formats.merging.comparison import (
     utterances,
 )
 from judgekit.formats.merging.step import Level, Levels, SpanStep
-from judgekit.formats.spans import UNKNOWN_START, Span
+from judgekit.formats.spans import Span
 from judgekit.traces.message import AIMessage, Message, SystemMessage, ToolMessage
-
-_Run: TypeAlias = tuple[Level, SpanStep | str | None]
-"""An agent run, or everything in one trace that happens outside of agents."""
 
 
 @dataclass(eq=False)
@@ -59,32 +48,20 @@ class Threads:
         threads: The threads, ordered by start.
         possible_repetitions: Model calls that are left out because they repeat an earlier one, but may have been made twice.
         unconnected: Model calls that share nothing with what their agent said before.
-        possibly_unrelated: Model calls with the same input as the one before, which may not follow it.
-        possibly_related: Model calls with the same input as an earlier one, which may follow it.
+        repeated_questions: Model calls that begin like an earlier one but lack its answer, which they may follow.
 
     Args:
         levels: The levels of all steps.
         variants: Collects what is left out.
-        models: The model calls, ordered by start time.
-        tools: The tool calls.
     """
 
-    def __init__(
-        self, levels: Levels, variants: Variants, models: Iterable[SpanStep], tools: Iterable[SpanStep]
-    ) -> None:
+    def __init__(self, levels: Levels, variants: Variants) -> None:
         self.threads: list[Thread] = []
         self.possible_repetitions: list[SpanStep] = []
         self.unconnected: list[SpanStep] = []
-        self.possibly_unrelated: list[SpanStep] = []
-        self.possibly_related: list[SpanStep] = []
+        self.repeated_questions: list[SpanStep] = []
         self._levels = levels
         self._variants = variants
-        self._with_history = self._runs_with_history(models)
-        self._tools: dict[_Run, list[datetime]] = defaultdict(list)
-        for tool in sorted(tools, key=lambda tool: tool.span.started_at or UNKNOWN_START):
-            self._tools[self._run(tool)].append(tool.span.started_at or UNKNOWN_START)
-        self._parallel: set[_Run] = set()
-        self._runs: dict[tuple[_Run, str], Thread] = {}
         self._newest: dict[Level, Thread] = {}
         self._passed_hashes: dict[tuple[Level, int], tuple[Thread, Span]] = {}
         self._latest: dict[tuple[Level, str | None, str], Thread] = {}
@@ -106,8 +83,6 @@ class Threads:
                 self._variants.keep_repetitions([*repeated, *rest[: last + 1]])
                 self._append(before, step, new, rest[last + 1 :], answered)
                 return
-        if self._continue_unanswered(step, systems, rest, answered):
-            return
         if thread is not None:
             apart = bool(rest) and utterances(rest[:1]) != thread.first
             if apart and step.kind == "model" and not isinstance(rest[0], ToolMessage):
@@ -116,7 +91,11 @@ class Threads:
                 self._variants.keep_repetitions(systems)
                 self._append(thread, step, (), rest, answered)
                 return
-        self._note_missing_history(step, rest, thread)
+        if before is not None and step.kind == "model" and before.first == utterances(rest[:1]):
+            last_message = before.messages[-1]
+            called = isinstance(last_message, AIMessage) and bool(last_message.tool_calls)
+            if (thread is not None or called) and _follows(step.span, before.steps[-1].span):
+                self.repeated_questions.append(step)
         thread = Thread(level, utterances(rest[:1]))
         self.threads.append(thread)
         self._append(thread, step, systems, rest, answered)
@@ -143,75 +122,6 @@ class Threads:
                 self._append(thread, step, new, rest[count:], answered)
                 return True
         return False
-
-    def _continue_unanswered(
-        self, step: SpanStep, systems: Sequence[SystemMessage], rest: Sequence[Message], answered: Sequence[Message]
-    ) -> bool:
-        """Add a step that repeats its run's last input without the answer, if it follows that answer."""
-        run = self._run(step)
-        thread = self._runs.get((run, _joined(systems)))
-        if thread is None or step.kind != "model" or run in self._with_history:
-            return False
-        before = thread.steps[-1]
-        requests = split_instructions(before.input_messages)[1]
-        same = 0
-        while same < min(len(rest), len(requests)) and utterances([rest[same]]) == utterances([requests[same]]):
-            same += 1
-        new = rest[same:]
-        repeated = same > 0 and all(isinstance(message, ToolMessage) for message in requests[same:])
-        if (
-            not repeated
-            or any(isinstance(message, AIMessage) for message in new)
-            or not _follows(step.span, before.span)
-        ):
-            return False
-        answers = any(isinstance(message, ToolMessage) for message in new)
-        ran = answers or self._has_tools_between(run, before, step)
-        if not (ran or new or _calls(thread)):
-            return False
-        if run in self._parallel or not ran:
-            self.possibly_unrelated.append(step)
-        self._variants.keep_repetitions([*systems, *rest[:same]])
-        self._append(thread, step, (), new, answered)
-        return True
-
-    def _note_missing_history(self, step: SpanStep, rest: Sequence[Message], thread: Thread | None) -> None:
-        """Note a step that begins a thread, in case its run merely did not record the history."""
-        run = self._run(step)
-        own = thread or self._runs.get((run, ""))
-        before = own or self._newest.get(self._levels.level(step))
-        if before is None or step.kind != "model" or before.first != utterances(rest[:1]):
-            return
-        if own is not None and run in self._with_history:
-            return
-        if not _follows(step.span, before.steps[-1].span):
-            self._parallel.add(run)
-        elif thread is not None or _calls(before) or self._has_tools_between(run, before.steps[-1], step):
-            self.possibly_related.append(step)
-
-    def _has_tools_between(self, run: _Run, before: SpanStep, step: SpanStep) -> bool:
-        """Return whether tools began to run between two steps."""
-        began, end = (
-            bisect_left(self._tools[run], neighbor.span.started_at or UNKNOWN_START) for neighbor in (before, step)
-        )
-        return began < end
-
-    def _run(self, step: SpanStep) -> _Run:
-        return self._levels.level(step), self._levels.agent(step) or step.span.trace_id
-
-    def _runs_with_history(self, models: Iterable[SpanStep]) -> set[_Run]:
-        """Return the runs in which a model call repeats an earlier answer."""
-        answers_by_run: dict[_Run, set[Utterance]] = defaultdict(set)
-        runs: set[_Run] = set()
-        for step in models:
-            answers = answers_by_run[run := self._run(step)]
-            if any(
-                isinstance(message, AIMessage) and not answers.isdisjoint(utterances([message]))
-                for message in step.input_messages
-            ):
-                runs.add(run)
-            answers.update(utterances(step.output_messages))
-        return runs
 
     def _append(
         self,
@@ -242,16 +152,11 @@ class Threads:
         thread.steps.append(step)
         self._newest[thread.level] = thread
         for instructions in {"", _joined(split_instructions(step.input_messages)[0])}:
-            self._latest[thread.level, name, instructions] = self._runs[self._run(step), instructions] = thread
+            self._latest[thread.level, name, instructions] = thread
 
 
 def _joined(systems: Sequence[SystemMessage]) -> str:
     return "\n".join(message.text for message in systems)
-
-
-def _calls(thread: Thread) -> bool:
-    last = thread.messages[-1]
-    return isinstance(last, AIMessage) and bool(last.tool_calls)
 
 
 def _follows(span: Span, before: Span) -> bool:

@@ -41,13 +41,10 @@ def distinct_tools(tools: Iterable[ToolDefinition]) -> dict[str, ToolDefinition]
 def add_tool_results(
     threads: Sequence[Thread], tools: Sequence[SpanStep], levels: Levels, variants: Variants
 ) -> dict[SpanStep, str]:
-    """Add results and errors from tool spans to their calls, and calls that no message makes.
+    """Add results and errors from tool spans to their calls, and calls that no message makes; return the known ids.
 
     A span matches a call by id, else by name and arguments, else by name alone, since tracers may write arguments
     differently; else by arguments alone within a turn, see `match_renamed`.
-
-    Returns:
-        The ids of the calls, if known.
     """
     targets = _matched(threads, tools, levels)
     changed: dict[tuple[Thread, int], list[Message]] = defaultdict(list)

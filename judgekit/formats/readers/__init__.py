@@ -30,7 +30,6 @@ from judgekit.formats.readers.mlflow import MLflowReader
 from judgekit.formats.readers.openai_agents import OpenAIAgentsReader
 from judgekit.formats.readers.openai_chat import OpenAIChatChunksReader, OpenAIChatReader
 from judgekit.formats.readers.openai_evals import OpenAIEvalsReader
-from judgekit.formats.readers.openai_evals_export import OpenAIEvalsExportReader
 from judgekit.formats.readers.openai_evals_log import OpenAIEvalsLogReader
 from judgekit.formats.readers.openai_responses import OpenAIResponsesReader, OpenAIResponsesStreamReader
 from judgekit.formats.readers.openinference import OpenInferenceReader
@@ -80,7 +79,6 @@ READERS: dict[str, Reader] = {
         ADKReader(),
         ADKEvalReader(),
         DeepevalReader(),
-        OpenAIEvalsExportReader(),
         PromptfooReader(),
         SWEAgentReader(),
         ShareGPTReader(),

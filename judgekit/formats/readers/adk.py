@@ -5,20 +5,19 @@
   {"author": "shop_agent", "content": {"role": "model", "parts": [...]}, "invocation_id": "i1", "actions": {...}}]}
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.formats.blocks.gemini import read_content, read_request, read_usage
+from judgekit.formats.blocks.gemini import read_content, read_usage
 from judgekit.formats.blocks.reply import with_fields
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import as_records, build_sample, first_record, recorded_error
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import as_list, as_object, lookup
-from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage
-from judgekit.traces.recording import ToolDefinition
+from judgekit.traces.message import AIMessage, HumanMessage, Message
 from judgekit.traces.rendering import quoted_name
 from judgekit.traces.sample import Sample
 
@@ -48,32 +47,31 @@ class ADKReader:
         return [events, *sessions] if events else sessions
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """Read one session. Only old sessions, which log requests, have instructions and tools."""
+        """Read one session, which records neither instructions nor tools."""
         row = FieldTracker.of({"events": record} if isinstance(record, list) else record)
-        system, tools, replies = _read_logs(row)
+        if "event_logs" in row:  # in old sessions
+            row.warn(
+                "logs of requests, with instructions, tools and token counts, are not read; kept as is", "event_logs"
+            )
         events = row.objects("events")
-        messages = read_events(events, replies)
+        messages = read_events(events)
         if not messages:
             raise TraceError("events: the session contains no messages")
         warn_of_agent_tools(row, messages)
         ended_at = read_time(row, "last_update_time", "lastUpdateTime")
         failures = (events[-1].peek(name) for name in _FAILURES)
         trace = {
-            "messages": [*system, *messages],
-            "tools": tools,
+            "messages": messages,
             "ended_at": ended_at,
             "error": recorded_error(next(filter(None, failures), None), None),
         }
         return build_sample(row, index, trace)
 
 
-def read_events(events: Sequence[FieldTracker], replies: Mapping[str, FieldTracker] | None = None) -> list[Message]:
-    """Read events as messages. A streamed part is left out if the whole message follows.
-
-    ``replies`` are the model's responses by event id, if they are recorded elsewhere.
-    """
+def read_events(events: Sequence[FieldTracker]) -> list[Message]:
+    """Read events as messages. A streamed part is left out if the whole message follows."""
     _drop_parts(events)
-    return [message for event in events for message in _read_event(event, replies or {})]
+    return [message for event in events for message in _read_event(event)]
 
 
 def warn_of_agent_tools(row: FieldTracker, messages: Iterable[Message]) -> None:
@@ -93,7 +91,7 @@ def read_time(fields: FieldTracker, *names: str) -> datetime | None:
     return fields.time(*names) if any(fields.peek(name) for name in names) else None
 
 
-def _read_event(event: FieldTracker, replies: Mapping[str, FieldTracker]) -> list[Message]:
+def _read_event(event: FieldTracker) -> list[Message]:
     if error := [to_text(event.peek(name)) for name in ("error_code", "errorCode") if name in event]:
         event.warn(f"the agent failed here: {error[0]}")
     if any(lookup(event.peek("actions"), name) is not None for name in _REWOUND):
@@ -102,14 +100,12 @@ def _read_event(event: FieldTracker, replies: Mapping[str, FieldTracker]) -> lis
     messages = _event_messages(event, HumanMessage if by_user else AIMessage)
     if not messages:
         return []
-    identity = event.id("id")
-    reply = replies.get(identity or "", event)
     every: dict[str, object] = {"timestamp": read_time(event, "timestamp")}
-    once: dict[str, object] = {"id": identity}
+    once: dict[str, object] = {"id": event.id("id")}
     if any(isinstance(message, AIMessage) for message in messages):
-        every |= {"agent": event.text("author"), "model": reply.text("model_version", "modelVersion")}
+        every |= {"agent": event.text("author"), "model": event.text("model_version", "modelVersion")}
         once["finish_reason"] = event.text("finish_reason", "finishReason")
-        once["usage"] = read_usage(reply.object("usage_metadata", "usageMetadata"))
+        once["usage"] = read_usage(event.object("usage_metadata", "usageMetadata"))
     elif by_user and any(isinstance(message, HumanMessage) for message in messages):
         event.take("author")
     return with_fields(messages, every=every, once=once, extra=event.leftover())
@@ -145,43 +141,6 @@ def _source(event: FieldTracker) -> str:
 
 def _is_partial(event: FieldTracker) -> bool:
     return event.peek("partial") is True or lookup(event.peek("options"), "partial") is True
-
-
-def _read_logs(row: FieldTracker) -> tuple[list[Message], list[ToolDefinition], dict[str, FieldTracker]]:
-    """Return instructions, tools and responses from the request log of old sessions.
-
-    The instructions are those of the first request. Others, such as those of sub-agents, stay in the row.
-    """
-    system: list[Message] = []
-    tools: dict[str, ToolDefinition] = {}
-    replies: dict[str, FieldTracker] = {}
-    first: str | None = None
-    others = 0
-    for log in row.optional_objects("event_logs"):
-        if request := log.object("model_request"):
-            request.discard("contents", "repeats the events")
-            instructions = _instructions(request)
-            first = instructions if first is None else first
-            if instructions == first:
-                messages, offered = read_request(request)
-                system = system or [message for message in messages if isinstance(message, SystemMessage)]
-            else:
-                others += 1
-                config = request.object("config") or request
-                _, offered = read_request(FieldTracker({"tools": config.take("tools")}, config.path, config.warnings))
-            for tool in offered:
-                tools.setdefault(to_text(tool.model_dump()), tool)
-        if isinstance(event := log.peek("event_id"), str) and (reply := log.object("model_response")):
-            replies[event] = reply
-    if others:
-        row.warn(f"the instructions of {others} requests differ from the first, kept in extra", "event_logs")
-    return system, [*tools.values()], replies
-
-
-def _instructions(request: FieldTracker) -> str:
-    config = request.peek("config")
-    holders = [request, FieldTracker(config)] if isinstance(config, dict) else [request]
-    return to_text([holder.peek(name) for holder in holders for name in ("systemInstruction", "system_instruction")])
 
 
 def _is_event(value: JsonValue) -> bool:

@@ -246,6 +246,6 @@ def _total(metrics: FieldTracker | None) -> tuple[float | None, Usage | None]:
     if metrics is None:
         return None, None
     cost = metrics.number("total_cost_usd")
-    names = [f"total_{kind}_tokens" for kind in ("prompt", "completion", "cached")]
-    usage = read_counts(metrics, input=names[0], output=names[1], cached=names[2])
+    counts = {"input": "total_prompt_tokens", "output": "total_completion_tokens", "cached": "total_cached_tokens"}
+    usage = read_counts(metrics, **counts)
     return cost, None if usage == Usage() else usage

@@ -74,7 +74,12 @@ class AutoGenReader(FrameworkReader):
             del fields["type"]
         if kind in _RESULTS:
             return [
-                {**(without(fields, "usage") if number == 0 else {}), **_result(outcome)}
+                {
+                    **(without(fields, "usage") if number == 0 else {}),
+                    "role": "tool",
+                    "tool_call_id": outcome.get("call_id"),
+                    **without(outcome, "call_id"),
+                }
                 for number, outcome in enumerate(objects_in(content))
             ]
         if kind == "SystemMessage":
@@ -106,10 +111,6 @@ def _is_repeated(chunk: FieldTracker, following: Sequence[FieldTracker]) -> bool
         (later for later in following if later.peek("type") != _CHUNK and later.peek("source") == source), None
     )
     return whole is not None and isinstance(text, str) and text in to_text(whole.peek("content"))
-
-
-def _result(outcome: JsonObject) -> JsonObject:
-    return {"role": "tool", "tool_call_id": outcome.get("call_id"), **without(outcome, "call_id")}
 
 
 def _part(part: JsonValue) -> JsonValue:

@@ -245,10 +245,10 @@ def build_sample(
 
     Args:
         row: The record, from which all known fields have been taken.
-        index: The record's position in the file.
-        trace: The fields of the `Trace`, including its messages. Without an ``error``, it is that of the row or response.
+        index: The record's position in the file, its name if it has no ``identity`` and the row no ``id``.
+        trace: The fields of the `Trace`, with its messages. Without an ``error``, it is that of the row or response.
         textless: The names of fields in the ``extra`` of messages that never hold a message's text in this format.
-        identity: The name of sample and trace. The default is the row's ``id``, or the index.
+        identity: The name of sample and trace.
         known: Facts that the format itself has, as fields of the `Sample`. They override those beside the conversation.
     """
     parameter = "prediction" if isinstance(row.peek("prediction"), dict) else None  # a parameter of OpenAI's requests
@@ -294,17 +294,10 @@ def build_row_sample(
     tools: Sequence[ToolDefinition] = (),
     labels: Sequence[Label] = (),
 ) -> Sample:
-    """Return the sample of a dataset row. Its other columns become the sample's fields.
+    """Return the sample of a dataset row, from which the conversation and ``known`` facts have been taken.
 
-    Warnings name columns that have a meaning in other evaluation systems, or that hold messages.
-
-    Args:
-        row: The row, from which the conversation has been taken.
-        identity: The name of sample and trace.
-        messages: The conversation.
-        known: Facts that the format itself has, as fields of the `Sample`.
-        tools: The tools that the agent had.
-        labels: The verdicts that the row has.
+    Its other columns become the sample's fields. Warnings name columns that have a meaning in other evaluation systems,
+    or that hold messages.
     """
     rest = row.leftover()
     row_facts = read_row_facts(rest, row.warnings)

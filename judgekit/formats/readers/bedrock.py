@@ -63,11 +63,7 @@ class StrandsReader:
         return any("message_id" in row and is_bedrock([row.get("message")]) for row in rows)
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """Return all messages as one conversation, ordered by number.
-
-        Raises:
-            TraceError: It is a single message: agents store each message of a session in its own file.
-        """
+        """Return all messages as one conversation, ordered by number. A single message is an error."""
         if isinstance(document, dict):
             hint = "collect all in one file: jq -s 'sort_by(.message_id)' messages/*.json > session.json"
             raise TraceError(f"one message of a session; {hint}")

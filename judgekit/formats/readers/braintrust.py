@@ -22,7 +22,13 @@ from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import label_source
 from judgekit.formats.merging import SpanStep, merge_steps
 from judgekit.formats.readers.base import as_records, build_sample, first_record
-from judgekit.formats.readers.payloads import exchange_messages, parse_structured_json, take_payload, variables_in
+from judgekit.formats.readers.payloads import (
+    exchange_messages,
+    parse_structured_json,
+    take_payload,
+    variables_in,
+    warn_of_outcome,
+)
 from judgekit.formats.readers.span_steps import read_function_steps
 from judgekit.formats.row_facts import FACT_COLUMNS, read_expected, single_text, to_text
 from judgekit.formats.spans import Span, find_roots, read_spans
@@ -265,11 +271,8 @@ def _usage(attributes: FieldTracker) -> Usage | None:
 def _warn(row: FieldTracker, whole: Span, messages: Sequence[Message]) -> None:
     """Warn about errors, and about an output of the whole that no message has."""
     answers = [message.text for message in messages if isinstance(message, AIMessage)]
-    if whole.error is not None:
-        row.warn(f"{'ended with an error' if answers else 'contains no answer'}: {short_repr(whole.error)}", "error")
-    elif not answers:
-        row.warn("contains no answer", "output")
-    elif answers == [""] and len(messages) < 3:
+    warn_of_outcome(row, whole.error, "output", "error", answered=bool(answers))
+    if whole.error is None and answers == [""] and len(messages) < 3:
         row.warn("the output is empty", "output")
     output = parse_structured_json(whole.attributes.peek("output"))
     text = single_text(output) or (output if isinstance(output, str) else None)

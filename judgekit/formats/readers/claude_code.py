@@ -28,7 +28,7 @@ from judgekit.formats.readers.claude_code_rows import (
     progress_rows,
     starting_calls,
 )
-from judgekit.formats.session_files import SUB_AGENT_FILE, agent_of_file
+from judgekit.formats.session_files import SUB_AGENT_FILE, agent_of_file, is_sub_agent_file
 from judgekit.formats.sub_agents import SubAgents, unread_file
 from judgekit.formats.values import as_list, as_object, head, lookup, str_or_none
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, SystemMessage, ToolMessage
@@ -59,8 +59,8 @@ class ClaudeCodeReader:
         Rows without a session belong to the one before.
         """
         exports = [row for row in as_records(document) if _is_export(row)]
-        files = [row for row in as_records(document) if _is_sub_agent_file(row)]
-        rows = [row for row in as_records(document) if not (_is_export(row) or _is_sub_agent_file(row))]
+        files = [row for row in as_records(document) if is_sub_agent_file(row)]
+        rows = [row for row in as_records(document) if not (_is_export(row) or is_sub_agent_file(row))]
         sessions = [rows for session in _grouped(rows, "sessionId", "session_id") for rows in _by_agent(session)]
         names = [_session_of(session) for session in sessions]
         for file in files if sessions else ():
@@ -309,10 +309,6 @@ def _is_row(row: JsonValue) -> bool:
 
 def _is_export(value: JsonValue) -> bool:
     return isinstance(value, dict) and isinstance(value.get("loglines"), list)
-
-
-def _is_sub_agent_file(value: JsonValue) -> bool:
-    return isinstance(value, dict) and SUB_AGENT_FILE in value
 
 
 def _session_of(rows: Sequence[JsonValue]) -> str | None:

@@ -30,13 +30,7 @@ _IDENTITIES = {"tool_use": "id", "tool_result": "tool_use_id", "text": "text"}
 
 
 class SessionRow:
-    """A row of a session, and its position.
-
-    Args:
-        tracker: The row.
-        index: Its position.
-        sub_agent: The sub-agent whose file or progress the row is from; ``None`` for rows of the session itself.
-    """
+    """A row of a session and its position; ``sub_agent`` is the one whose file or progress it is from, if any."""
 
     def __init__(self, tracker: FieldTracker, index: int, sub_agent: str | None = None) -> None:
         self.tracker = tracker

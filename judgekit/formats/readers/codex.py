@@ -12,7 +12,7 @@ The last is the header of a sub-agent's log. The parent's log names it in the ou
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeGuard, cast
+from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
@@ -20,10 +20,10 @@ from judgekit.errors import TraceError
 from judgekit.formats.blocks.common import read_counts
 from judgekit.formats.blocks.openai_chat import read_tools
 from judgekit.formats.blocks.openai_responses import ItemMessages, is_item
-from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.field_tracker import FieldTracker, parse_time
 from judgekit.formats.readers.base import as_records, build_sample
 from judgekit.formats.row_facts import to_text
-from judgekit.formats.session_files import SUB_AGENT_FILE, codex_thread
+from judgekit.formats.session_files import SUB_AGENT_FILE, codex_thread, is_sub_agent_file
 from judgekit.formats.sub_agents import SubAgents, unread_file
 from judgekit.formats.values import (
     as_list,
@@ -109,11 +109,11 @@ class CodexReader:
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one session, with those of its sub-agents."""
-        rows = [row for row in as_records(record) if not _is_sub_agent_file(row)]
+        rows = [row for row in as_records(record) if not is_sub_agent_file(row)]
         session = _Session()
         session.read(rows)
         fields = session.fields()
-        logs = [sub_agent_log(row) for row in as_records(record) if _is_sub_agent_file(row)]
+        logs = [sub_agent_log(row) for row in as_records(record) if is_sub_agent_file(row)]
         agents = {log.identity: part for log in logs if (part := _sub_agent(log, logs, rows, session.warnings))}
         files = {log.identity: log.file for log in logs}
         parents = {log.identity: log.parent if log.parent in files else None for log in logs}
@@ -123,10 +123,6 @@ class CodexReader:
         session.warnings += tree.warnings()
         left = FieldTracker({"rows": session.left} if session.left else {}, warnings=session.warnings)
         return build_sample(left, index, {**fields, "children": tree.traces()}, identity=session.identity)
-
-
-def _is_sub_agent_file(row: JsonValue) -> TypeGuard[JsonObject]:
-    return isinstance(row, dict) and SUB_AGENT_FILE in row
 
 
 def _sub_agent(
@@ -237,12 +233,11 @@ class _Session:
         if (lost := self._reports - counted) > 0:
             self.warnings.append(TraceWarning(f"{lost} token counts belong to no reply in this file"))
         times = [time for time in self._times if time is not None]
-        span = FieldTracker({"from": times[0], "to": times[-1]} if times else {})
         return {
             "messages": messages,
             "tools": self._tools,
-            "started_at": span.time("from"),
-            "ended_at": span.time("to"),
+            "started_at": parse_time(times[0]) if times else None,
+            "ended_at": parse_time(times[-1]) if times else None,
             "usage": self._usage,
             "termination": self._termination,
             "error": self._error,

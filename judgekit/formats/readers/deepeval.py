@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError, short_repr
-from judgekit.formats.blocks.common import tool_name
+from judgekit.formats.blocks.common import checked_text, tool_name
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import combined_source, label_source
 from judgekit.formats.readers.base import RowReader, as_records, build_sample, first_record
@@ -135,9 +135,7 @@ def _cases(document: JsonValue) -> list[JsonValue]:
 
 
 def _exchange(row: FieldTracker) -> list[Message]:
-    if not isinstance(row.peek("input"), str):
-        raise row.type_error("input", "a string")
-    messages: list[Message] = [HumanMessage(row.text("input") or ""), *_calls(row)]
+    messages: list[Message] = [HumanMessage(checked_text(row, "input")), *_calls(row)]
     if (answer := row.take("actual_output", "actualOutput")) is not None:
         messages.append(AIMessage(to_text(answer)))
     return messages
@@ -152,18 +150,12 @@ def _conversation(row: FieldTracker) -> list[Message]:
         role = turn.one_of("role", ("user", "assistant"))
         turn.take("role")
         if role == "user":
-            fields = {"content": _content(turn), "name": turn.text("user_id", "userId")}
+            fields = {"content": checked_text(turn), "name": turn.text("user_id", "userId")}
             messages.append(HumanMessage.parsed(fields, turn.leftover()))
         else:
             messages += _calls(turn)
-            messages.append(AIMessage.parsed({"content": _content(turn)}, turn.leftover()))
+            messages.append(AIMessage.parsed({"content": checked_text(turn)}, turn.leftover()))
     return messages
-
-
-def _content(turn: FieldTracker) -> str:
-    if not isinstance(turn.peek("content"), str | None):
-        raise turn.type_error("content", "a string")
-    return turn.text("content") or ""
 
 
 def _calls(holder: FieldTracker) -> list[Message]:

@@ -9,7 +9,7 @@ from judgekit.errors import TraceError
 from judgekit.formats.blocks.openai_chat import read_message, read_usage
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import MessagesReader, build_sample
-from judgekit.formats.values import head, messages_field, objects_in
+from judgekit.formats.values import first_value, head, messages_field, objects_in, without
 from judgekit.traces.message import JsonObject, Message
 from judgekit.traces.recording import TraceWarning
 from judgekit.traces.sample import Sample
@@ -67,8 +67,10 @@ def read_restated(messages: Iterable[JsonObject], path: str, warnings: list[Trac
     return read
 
 
-def media_part(kind: str, source: JsonValue, mime_type: JsonValue, rest: JsonObject) -> JsonObject:
-    """Return a part with media: a URL or base64 data of a type."""
+def media_part(kind: str, media: JsonObject, sources: Sequence[str], mime_name: str = "mime_type") -> JsonObject:
+    """Return a part with media, which one of the sources holds: a URL, or base64 data of a type."""
+    source, mime_type = first_value(media, *sources), media.get(mime_name)
+    rest = without(media, mime_name, *(name for name in sources if media.get(name) == source))
     if isinstance(source, str) and isinstance(mime_type, str) and ":" not in source:
         source = f"data:{mime_type};base64,{source}"
         mime_type = None

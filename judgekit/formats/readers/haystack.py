@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from judgekit.formats.readers.framework import FrameworkReader, media_part
-from judgekit.formats.values import as_object, head, lookup, objects_in, without
+from judgekit.formats.values import as_object, head, objects_in, without
 from judgekit.traces.message import JsonObject
 
 _PARTS = frozenset(("text", "tool_call", "tool_call_result", "image", "file", "reasoning"))
@@ -72,10 +72,7 @@ def _part(part: JsonValue) -> JsonValue:
     if isinstance(reasoning := part.get("reasoning"), dict) and "reasoning_text" in reasoning:
         return {"type": "thinking", "thinking": reasoning["reasoning_text"], **without(reasoning, "reasoning_text")}
     if isinstance(image := part.get("image"), dict):
-        rest = without(image, "base64_image", "mime_type")
-        return media_part("image_url", image.get("base64_image"), image.get("mime_type"), rest)
+        return media_part("image_url", image, ["base64_image"])
     if isinstance(file := part.get("file"), dict):
-        return media_part(
-            "file", lookup(file, "base64_data"), file.get("mime_type"), without(file, "base64_data", "mime_type")
-        )
+        return media_part("file", file, ["base64_data"])
     return part

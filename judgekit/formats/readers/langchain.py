@@ -26,7 +26,7 @@ from judgekit.formats.blocks.reply import (
     unknown_part,
 )
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.formats.readers.base import RowReader, as_records, build_sample
+from judgekit.formats.readers.base import MessagesReader, build_sample
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import head, without
 from judgekit.traces.message import (
@@ -68,19 +68,15 @@ _CALLS = ("tool_call", "tool_use", "function_call")
 _PROVIDER_CALLS = ("server_tool_call", "server_tool_use", "mcp_tool_use")
 
 
-class LangChainReader(RowReader):
+class LangChainReader(MessagesReader):
     """A reader of lists of messages, and of rows or states with ``messages``."""
 
     name = "langchain"
     shape = 'langchain: [{"type": "human", "content": ...}, ...] of any of its dumps, or a state with "messages"'
 
-    def recognizes(self, value: JsonValue) -> bool:
+    def is_conversation(self, document: JsonValue, /) -> bool:
         """Recognize messages by LangChain's types, without a role."""
-        return any(are_messages(_row(record).get("messages")) for record in self.records(value)[:1])
-
-    def records(self, document: JsonValue) -> list[JsonValue]:
-        """Return a list of messages as one conversation, and a list of rows or of such lists as many."""
-        return [document] if are_messages(document) else as_records(document)
+        return are_messages(_row(document).get("messages"))
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one conversation, named by the id of its row if there is one."""

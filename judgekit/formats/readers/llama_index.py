@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from judgekit.formats.readers.framework import FrameworkReader, media_part
-from judgekit.formats.values import as_object, first_value, head, objects_in, parse_if_json, without
+from judgekit.formats.values import as_object, head, objects_in, parse_if_json, without
 from judgekit.traces.message import JsonObject
 
 _OF_CHAT = ("tool_calls", "function_call", "tool_call_id", "name")
@@ -62,7 +62,5 @@ def _part(block: JsonValue) -> JsonValue:
     if kind == "thinking":
         return {"type": "thinking", "thinking": part.get("content"), **without(part, "content")}
     if isinstance(kind, str) and kind in _MEDIA:
-        source, mime_type = first_value(part, "url", kind, "data", "path"), part.get(f"{kind}_mimetype")
-        names = [name for name in ("url", kind, "data", "path") if part.get(name) == source]
-        return media_part(_MEDIA[kind], source, mime_type, without(part, names[0] if names else "", f"{kind}_mimetype"))
+        return media_part(_MEDIA[kind], part, ("url", kind, "data", "path"), f"{kind}_mimetype")
     return {"type": kind, **part}

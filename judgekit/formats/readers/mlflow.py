@@ -19,18 +19,10 @@ from judgekit.formats.merging import SpanStep, merge_steps
 from judgekit.formats.readers.base import RowReader, as_records, build_sample
 from judgekit.formats.readers.payloads import exchange_messages, parse_structured_json, take_payload
 from judgekit.formats.readers.span_steps import read_steps
-from judgekit.formats.row_facts import to_text
+from judgekit.formats.score_records import make_label
 from judgekit.formats.span_exports import detect_convention
 from judgekit.formats.spans import Span, group_conversations, read_spans
-from judgekit.formats.values import (
-    as_object,
-    is_number,
-    lookup,
-    objects_in,
-    parse_if_complete,
-    parse_if_json,
-    str_or_none,
-)
+from judgekit.formats.values import as_object, lookup, objects_in, parse_if_complete, parse_if_json
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, parse_arguments
 from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import ExpectedCall, Sample
@@ -203,21 +195,12 @@ def _assessed(info: FieldTracker) -> tuple[list[Label], dict[str, object]]:
 
 
 def _labels(name: str, value: JsonValue, assessment: JsonObject) -> list[Label]:
-    source = assessment.get("source")
-    kind = str(lookup(source, "source_type"))
-    given_by = "human" if kind == "HUMAN" else label_source(name, judged=_JUDGED.get(kind))
+    kind, annotator = (lookup(assessment, "source", field) for field in ("source_type", "source_id"))
+    source = "human" if kind == "HUMAN" else label_source(name, judged=_JUDGED.get(str(kind)))
     values = {f"{name}.{key}": verdict for key, verdict in value.items()} if isinstance(value, dict) else {name: value}
-    return [
-        Label(
-            name,
-            verdict if isinstance(verdict, bool | str) or is_number(verdict) else to_text(verdict),
-            source=given_by,
-            annotator=str_or_none(lookup(source, "source_id")),
-            reason=str_or_none(assessment.get("rationale")),
-        )
-        for name, verdict in values.items()
-        if verdict is not None
-    ]
+    reason = assessment.get("rationale")
+    labels = (make_label(name, verdict, source, annotator, reason) for name, verdict in values.items())
+    return [label for label in labels if label is not None]
 
 
 def _calls(value: JsonValue) -> list[ExpectedCall] | None:

@@ -130,8 +130,7 @@ def _trace(row: FieldTracker, index: int) -> Sample:
 
 
 def _usage(holder: FieldTracker | None) -> Usage | None:
-    usage = None if holder is None else holder.maybe_object("usage")
-    return None if usage is None else read_usage(usage)
+    return None if holder is None else read_usage(holder.maybe_object("usage"))
 
 
 def _step(span: Span) -> SpanStep:

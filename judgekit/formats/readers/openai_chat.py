@@ -42,12 +42,10 @@ from judgekit.traces.sample import Sample
 _ANSWERS = ("response", "choices")
 """The fields that hold the choices of a response."""
 _OF_RESPONSES = ("id", "model", "choices", "usage", "error")
-_PIECES = frozenset(
-    (
-        *("content", "reasoning_content", "reasoning", "refusal", "arguments", "input"),
-        *("text", "thinking", "summary", "data", "transcript"),  # in reasoning_details, thinking_blocks and audio
-    )
-)
+_PIECES = {
+    *("content", "reasoning_content", "reasoning", "refusal", "arguments", "input"),
+    *("text", "thinking", "summary", "data", "transcript"),  # in reasoning_details, thinking_blocks and audio
+}
 """Fields that are streamed piece by piece. Other fields are sent once, or repeated."""
 _OF_PARTS = ("content", "thinking", "thinking_blocks", "reasoning_details")
 """Lists of parts whose texts servers stream piece by piece."""

@@ -16,27 +16,11 @@ from judgekit.errors import TraceError
 from judgekit.formats.blocks.common import read_counts
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import label_source
-from judgekit.formats.readers.base import (
-    RowReader,
-    as_records,
-    build_row_sample,
-    build_sample,
-    first_record,
-    group_name,
-)
+from judgekit.formats.readers.base import RowReader, as_records, build_row_sample, build_sample, group_name
 from judgekit.formats.readers.payloads import Payload, exchange_messages, messages_in, take_payload
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.unread import canonical_column
-from judgekit.formats.values import (
-    as_list,
-    as_object,
-    is_number,
-    lookup,
-    objects_in,
-    parse_if_json,
-    str_or_none,
-    without,
-)
+from judgekit.formats.values import as_object, is_number, lookup, objects_in, parse_if_json, str_or_none, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject
 from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import References, Sample
@@ -48,8 +32,7 @@ _OF_SAMPLES = (frozenset(("input", "ideal")), frozenset(("messages", "ideal")))
 _REFERENCES = frozenset(("reference", "references", "expected_output"))
 _UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 """The suffix that the platform adds to the name of a grader."""
-EVAL_COUNTS = {"input": "prompt_tokens", "output": "completion_tokens", "cached": "cached_tokens"}
-"""The names of token counts, for `read_counts`."""
+_COUNTS = {"input": "prompt_tokens", "output": "completion_tokens", "cached": "cached_tokens"}
 _COMPUTED = ("string", "text", "python")
 """Prefixes of the types of graders that ask no model."""
 
@@ -65,7 +48,7 @@ class OpenAIEvalsReader(RowReader):
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize records by ``object``, items by having little beside, and samples by ``ideal``."""
-        row = first_record(value)
+        row = next(iter(as_records(value)), None)
         if not isinstance(row, dict):
             return False
         if (kind := row.get("object")) is not None:  # as many records of other formats have it
@@ -100,8 +83,8 @@ def _items(document: JsonValue) -> list[JsonValue]:
     if not isinstance(document, dict) or document.get("object") != _RUN:
         return [document]
     source = as_object(lookup(document, "data_source", "source"))
-    content = as_list(source.get("content"))
-    if not content:
+    content = source.get("content")
+    if not isinstance(content, list) or not content:
         raise TraceError(
             f"is a run whose data is not in the file (its source is {to_text(source.get('type'))}); "
             "save its output items: client.evals.runs.output_items.list(run_id, eval_id=eval_id)"
@@ -225,7 +208,7 @@ class _Item:
             sample.warn(f"the answer is empty; it ended with {to_text(sample.peek('finish_reason'))}", "output")
         details: dict[str, object] = {}
         if response.messages:
-            details["usage"] = read_counts(sample.object("usage"), **EVAL_COUNTS)
+            details["usage"] = read_counts(sample.object("usage"), **_COUNTS)
             details |= {"model": sample.text("model"), "finish_reason": sample.text("finish_reason")}
         messages, replies = exchange_messages(request, response, self.tools, **details)
         termination = f"error: {failed}" if failed else None

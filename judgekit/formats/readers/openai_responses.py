@@ -35,16 +35,14 @@ from judgekit.traces.message import JsonObject
 from judgekit.traces.recording import TraceWarning
 from judgekit.traces.sample import Sample
 
-_PARAMETERS = frozenset(
-    (
-        *("background", "context_management", "conversation", "frequency_penalty", "include", "input", "instructions"),
-        *("max_output_tokens", "max_tool_calls", "metadata", "model", "moderation", "parallel_tool_calls"),
-        *("presence_penalty", "previous_response_id", "prompt", "prompt_cache_key", "prompt_cache_options"),
-        *("prompt_cache_retention", "reasoning", "safety_identifier", "service_tier", "store", "stream"),
-        *("stream_options", "temperature", "text", "tool_choice", "tools", "top_logprobs", "top_p", "truncation"),
-        *("user", "verbosity"),
-    )
-)
+_PARAMETERS = {
+    *("background", "context_management", "conversation", "frequency_penalty", "include", "input", "instructions"),
+    *("max_output_tokens", "max_tool_calls", "metadata", "model", "moderation", "parallel_tool_calls"),
+    *("presence_penalty", "previous_response_id", "prompt", "prompt_cache_key", "prompt_cache_options"),
+    *("prompt_cache_retention", "reasoning", "safety_identifier", "service_tier", "store", "stream"),
+    *("stream_options", "temperature", "text", "tool_choice", "tools", "top_logprobs", "top_p", "truncation"),
+    *("user", "verbosity"),
+}
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.done")
 """The events that end a response; the last one is the Realtime API's."""
 

@@ -57,18 +57,10 @@ _VALUES = ("input.value", "output.value")
 _MASK = "__REDACTED__"
 _HIDDEN = "unset what hides them, such as OPENINFERENCE_HIDE_INPUTS and OPENINFERENCE_HIDE_OUTPUTS, and record again"
 _ROLES: dict[str, type[SystemMessage | HumanMessage | AIMessage | ToolMessage]] = {
-    "system": SystemMessage,
-    "developer": SystemMessage,
-    "user": HumanMessage,
-    "human": HumanMessage,
-    "assistant": AIMessage,
-    "agent": AIMessage,
-    "ai": AIMessage,
-    "model": AIMessage,
-    "tool-call": AIMessage,  # smolagents repeats calls as text
-    "tool": ToolMessage,
-    "function": ToolMessage,
-    "tool-response": ToolMessage,
+    **dict.fromkeys(("system", "developer"), SystemMessage),
+    **dict.fromkeys(("user", "human"), HumanMessage),
+    **dict.fromkeys(("assistant", "agent", "ai", "model", "tool-call"), AIMessage),  # smolagents repeats calls as text
+    **dict.fromkeys(("tool", "function", "tool-response"), ToolMessage),
 }
 _WRITE = 'spans.to_json("spans.jsonl", orient="records", lines=True)'
 

@@ -101,11 +101,7 @@ class OTelReader:
         return [record for record in conversations if not _only_creates(record)] or conversations
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """Read one conversation.
-
-        Raises:
-            TraceError: It has no content, which tracers only capture if configured to; or a message cannot be read.
-        """
+        """Read one conversation. Without contents, which tracers only capture if configured to, it is an error."""
         if _MESSAGES.recognizes(record):
             return _MESSAGES.sample(record, index)
         row = FieldTracker.of(record)

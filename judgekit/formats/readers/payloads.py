@@ -41,12 +41,10 @@ from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.recording import ToolDefinition, TraceWarning
 
 Role: TypeAlias = Literal["user", "assistant"]
-_BLOCKS = frozenset(
-    (
-        *("text", "input_text", "output_text", "refusal", "thinking", "redacted_thinking", "tool_use", "tool_result"),
-        *("image", "image_url", "input_image", "input_audio", "file", "input_file", "document"),
-    )
-)
+_BLOCKS = {
+    *("text", "input_text", "output_text", "refusal", "thinking", "redacted_thinking", "tool_use", "tool_result"),
+    *("image", "image_url", "input_image", "input_audio", "file", "input_file", "document"),
+}
 """The types of a message's content blocks."""
 _TYPES = {"user": "human", "assistant": "ai", "system": "system", "tool": "tool", "function": "function"}
 """LangChain's types of messages by role."""
@@ -90,13 +88,8 @@ class Payload(NamedTuple):
 def take_payload(holder: FieldTracker, name: str, kind: type[HumanMessage | AIMessage]) -> Payload:
     """Take a field with a request or response of a model: complete, its messages, or a text; as it is or as JSON.
 
-    The first of several choices is read; the others go into ``extra``, with a warning. A field that holds
-    none of these is not taken, and the payload is empty.
-
-    Args:
-        holder: The object with the field.
-        name: The field.
-        kind: The type of message that a bare text becomes.
+    A bare text becomes a message of the given kind. The first of several choices is read; the others go into ``extra``,
+    with a warning. A field that holds none of these is not taken, and the payload is empty.
     """
     value = parse_structured_json(holder.peek(name))
     payload = messages_in(value, holder, name, kind) or _text_in(value, kind)
@@ -128,13 +121,8 @@ def variables_in(value: JsonValue) -> JsonObject:
 def messages_in(value: JsonValue, row: FieldTracker, name: str, kind: type[HumanMessage | AIMessage]) -> Payload | None:
     """Return the messages of a request or response in any provider's format; ``None`` if there are none.
 
-    A bare list of choices counts as a response, and the bare content blocks of one message as that message.
-
-    Args:
-        value: The request or response.
-        row: The object that holds it, for warnings.
-        name: The field that holds it.
-        kind: The type of message that content blocks become.
+    A bare list of choices counts as a response, and bare content blocks as a message of the given kind. Warnings name
+    the field of the row.
     """
     if not isinstance(value, dict | list):
         return None
@@ -159,13 +147,9 @@ def parse_structured_json(value: JsonValue) -> JsonValue:
 def exchange_messages(
     request: Payload, response: Payload, tools: list[ToolDefinition], **details: object
 ) -> tuple[list[Message], list[Message]]:
-    """Return the messages of a request and its response. Everything else goes into the last one's ``extra``.
+    """Return the messages of a request and its response, and add their tool definitions to ``tools``.
 
-    Args:
-        request: The request.
-        response: The response.
-        tools: The list that tool definitions are added to.
-        details: More fields of the answer's `AIMessage`, used if the response does not have them.
+    The answer gets the ``details`` that it lacks, and the last message everything else, in its ``extra``.
     """
     tools += [*request.tools, *response.tools]
     messages, replies = list(request.messages), list(response.messages)
@@ -231,12 +215,7 @@ def _read(reader: Reader, value: JsonValue, where: str, warnings: list[TraceWarn
 
 
 def expand(payload: JsonObject | list[JsonValue], role: Role) -> JsonValue:
-    """Return a request or response in a form that a reader recognizes, or as it is.
-
-    Args:
-        payload: The request or response.
-        role: Who wrote it, if it does not say so.
-    """
+    """Return a request or response in a form that a reader recognizes, or as it is. The role is used if it has none."""
     if isinstance(payload, dict):
         if "role" not in payload and _is_block(payload):
             return {"role": role, "content": [payload]}

@@ -1,4 +1,4 @@
-r"""Results of promptfoo: whole evaluations, their results one per line, and tables.
+"""Results of promptfoo: whole evaluations, and their results one per line.
 
 {"evalId": "eval-1", "results": {"version": 3, "results": [{"id": "r1", "testIdx": 0, "prompt": {"raw": "2+2?", "label": "{{q}}"},
   "provider": {"id": "openai:gpt-5", "label": ""}, "vars": {"q": "2+2?"}, "response": {"output": "4", "tokenUsage": {...}},
@@ -7,7 +7,6 @@ r"""Results of promptfoo: whole evaluations, their results one per line, and tab
 """
 
 import hashlib
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
@@ -24,20 +23,14 @@ from judgekit.formats.readers.payloads import (
     parse_structured_json,
     warn_of_outcome,
 )
-from judgekit.formats.readers.promptfoo_grading import ERROR, PLACEHOLDER, fill_template, read_labels, read_references
+from judgekit.formats.readers.promptfoo_grading import ERROR, read_labels, read_references
 from judgekit.formats.readers.rows import take_value
 from judgekit.formats.row_facts import to_text
-from judgekit.formats.values import as_list, as_object, is_number, lookup, objects_in, parse_if_json, without
+from judgekit.formats.values import as_list, as_object, lookup, objects_in, parse_if_json, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, SystemMessage, ToolCall, ToolMessage
 from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import Sample
 
-_FILE = re.compile(r"[^\s:]+\.\w+(:\w+)?: ")
-"""The file of a prompt, at the beginning of its label."""
-_HEADER = re.compile(r"\[(.+?)\] (.*)", re.DOTALL)
-"""The header of an output in a table: its provider and the label of its prompt."""
-_ESCAPED = re.compile(r"'[\s\u200b-\u200d]*[=@+-]")
-"""A cell to which promptfoo added an apostrophe, so that spreadsheets do not take it for a formula."""
 _CALLS = ("tool_use", "function_call")
 _OF_CONFIG = ("description", "tags")
 """The parts of the configuration that each sample keeps."""
@@ -51,10 +44,9 @@ class PromptfooReader(RowReader):
     shape = 'promptfoo: {"evalId", "results": {"results": [{"testIdx", "prompt": {"raw", "label"}, "provider", "vars", "response"}]}}, or a result per line'
 
     def recognizes(self, value: JsonValue) -> bool:
-        """Recognize results by their prompt and verdict, and rows of tables by their outputs."""
+        """Recognize results by their prompt and verdict."""
         first = first_record(value)
-        whole = _is_result(first_record(_results(first))) or _is_configuration(first)
-        return whole or _is_result(first) or _is_table_row(first)
+        return _is_result(first_record(_results(first))) or _is_configuration(first) or _is_result(first)
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return the results, each with the facts of the whole evaluation."""
@@ -77,7 +69,7 @@ class PromptfooReader(RowReader):
         }
         _leave_out_shared(row)
         tools: list[ToolDefinition] = []
-        messages = _messages(row, prompt, response, variables, tools)
+        messages = _messages(row, prompt, response, tools)
         error = _error(row, response, messages)
         trace = {
             "messages": messages,
@@ -116,9 +108,7 @@ def _is_configuration(value: JsonValue) -> bool:
 def _records(document: JsonValue) -> Iterator[JsonValue]:
     if _is_configuration(document):
         raise TraceError("holds the tests, not their results; run: promptfoo eval -o results.json")
-    if isinstance(document, dict) and _is_table_row(document):
-        yield from _table_results(document)
-    elif isinstance(document, dict) and isinstance(results := _results(document), list) and not _is_result(document):
+    if isinstance(document, dict) and isinstance(results := _results(document), list) and not _is_result(document):
         about = without(document, "results")
         if isinstance(inner := document["results"], dict):
             about["results"] = without(inner, "results")
@@ -126,47 +116,6 @@ def _records(document: JsonValue) -> Iterator[JsonValue]:
             yield {**result, "evaluation": about} if isinstance(result, dict) else result
     else:
         yield document
-
-
-def _is_table_row(value: JsonValue) -> bool:
-    """Return whether a value is a row of a table, as `OutputColumns` nests it."""
-    return isinstance(value, dict) and {"vars", "testIdx", "outputs"} <= value.keys()
-
-
-def _table_results(row: JsonObject) -> Iterator[JsonValue]:
-    """Yield the results in a row of a table, in the form of other files."""
-    cells = {name: _cell(value) for name, value in as_object(row["vars"]).items()}
-    description = cells.pop("Description", None)
-    tested = [(number, output) for number, output in enumerate(objects_in(row["outputs"])) if output.get("Status")]
-    if not tested:
-        raise TraceError("the row has no output with a status")
-    for number, output in tested:
-        named = _HEADER.fullmatch(to_text(output.get("header")))
-        provider, label = named.groups() if named else ("", to_text(output.get("header")))
-        status, named_scores = output.get("Status"), as_object(parse_if_json(output.get("Named Scores")))
-        metrics = {name[8:]: parse_if_json(output[name]) for name in output if name.startswith("Metric: ")}
-        rounded = {name: to_text(parse_if_json(f"{n:.2f}")) for name, n in named_scores.items() if is_number(n)}
-        answer = _cell(output.get("output"))
-        grading: JsonObject = {"reason": _cell(output.get("Grader Reason")), "comment": _cell(output.get("Comment"))}
-        yield {
-            **without(row, "vars", "outputs"),
-            "promptIdx": number,
-            "vars": {name: cell for name, cell in cells.items() if cell != ""},
-            "prompt": {"label": label, "filled": _filled_label(label, cells)},
-            "provider": {"label": provider},
-            "response": {"output": None if status == "ERROR" and not answer else answer},
-            "success": status == "PASS",
-            "score": parse_if_json(output.get("Score")),
-            "namedScores": {**metrics, **named_scores},
-            "metrics": {name: score for name, score in metrics.items() if rounded.get(name) != to_text(score)} or None,
-            "gradingResult": grading,
-            "failureReason": {"PASS": 0, "FAIL": 1, "ERROR": ERROR}.get(to_text(status), status),
-            "testCase": {"description": description},
-        }
-
-
-def _cell(value: JsonValue) -> JsonValue:
-    return value[1:] if isinstance(value, str) and _ESCAPED.match(value) else value
 
 
 def _variables(row: FieldTracker) -> JsonObject:
@@ -236,13 +185,12 @@ def _messages(
     row: FieldTracker,
     prompt: FieldTracker,
     response: FieldTracker,
-    variables: JsonObject,
     tools: list[ToolDefinition],
 ) -> list[Message]:
     metadata = response.object("metadata") or FieldTracker({}, "response.metadata", row.warnings)
     if (recorded := _conversation(prompt, response, metadata)) is not None:
         return recorded
-    request, answer = _request(prompt, variables), _answer(response)
+    request, answer = _request(prompt), _answer(response)
     about = {"model": metadata.text("model"), "finish_reason": response.text("finishReason")}
     messages, replies = exchange_messages(request, answer, tools, **about)
     return append_reply(messages, [*_calls(metadata), *replies], row)
@@ -269,10 +217,8 @@ def _conversation(prompt: FieldTracker, response: FieldTracker, metadata: FieldT
     return [*([SystemMessage(instructions)] if instructions else ()), *payload.messages]
 
 
-def _request(prompt: FieldTracker, variables: JsonObject) -> Payload:
+def _request(prompt: FieldTracker) -> Payload:
     raw = prompt.peek("raw")
-    if raw is None:
-        return _table_request(prompt, variables)
     if isinstance(raw, str) and raw.lstrip().startswith("- role:"):
         prompt.warn("messages in YAML, read as the text of one message", "raw")
     with suppress(TraceError):  # a text that only looks like messages
@@ -281,32 +227,6 @@ def _request(prompt: FieldTracker, variables: JsonObject) -> Payload:
             prompt.take("raw")
             return payload
     return take_value(prompt, "raw", HumanMessage)
-
-
-def _table_request(prompt: FieldTracker, variables: JsonObject) -> Payload:
-    """Return what the user asked, of which a table has the variables and the prompt's label."""
-    text = prompt.take("filled")
-    if text is not None:
-        prompt.warn("a table has no prompts; read the label with the variables filled in", "label")
-        with suppress(TraceError):
-            payload = messages_in(text, prompt, "label", HumanMessage)
-            if payload is not None and payload.messages:
-                return payload
-        return Payload((HumanMessage(to_text(text)),))
-    name = "input" if "input" in variables else next(iter(variables)) if len(variables) == 1 else None
-    if name is None:
-        hint = "write the results as .json, or name the variable that the user said: --column question=input"
-        prompt.warn(f"a table has no prompts, and the label cannot be filled in; {hint}", "label")
-        return Payload()
-    prompt.warn(f"a table has no prompts, and the label cannot be filled in; read the variable {name!r}", "label")
-    return Payload((HumanMessage(to_text(variables[name])),))
-
-
-def _filled_label(label: str, variables: JsonObject) -> JsonValue:
-    """Return the label of a prompt with the variables filled in; ``None`` if it is no template."""
-    template = _FILE.sub("", label, count=1)
-    filled = fill_template(parse_structured_json(template), variables)
-    return filled if PLACEHOLDER.search(template) or not variables else None
 
 
 def _answer(response: FieldTracker) -> Payload:
@@ -328,7 +248,7 @@ def _answer(response: FieldTracker) -> Payload:
 def _blocks(output: str) -> JsonValue:
     """Return the calls in a text, and the text around them, as a reply; ``None`` if there are no calls.
 
-    promptfoo joins the texts and calls of a reply, each call as a line of JSON. A table has all outputs as text.
+    promptfoo joins the texts and calls of a reply, each call as a line of JSON.
     """
     whole = parse_structured_json(output)
     calls = whole if isinstance(whole, list) else []

@@ -17,25 +17,21 @@ from judgekit.traces.sample import ExpectedCall
 
 ERROR = 2
 """The ``failureReason`` of a result without an answer that could be tested."""
-PLACEHOLDER = re.compile(r"\{\{\s*([\w.]+)\s*\}\}")
+_PLACEHOLDER = re.compile(r"\{\{\s*([\w.]+)\s*\}\}")
 _TEMPLATE = re.compile(r"\{[{%#]")
 _HUMAN = "human"
 _MANUAL = "Manual result (overrides all other grading results)"
 """The reason of a whole result that a person rated."""
-_GRADED_BY_MODELS = frozenset(
-    (
-        *("agent-rubric", "answer-relevance", "context-faithfulness", "context-recall", "context-relevance"),
-        *("conversation-relevance", "factuality", "g-eval", "llm-rubric", "max-score", "model-graded-closedqa"),
-        *("model-graded-factuality", "search-rubric", "select-best", "trajectory:goal-success"),
-        *("classifier", "guardrails", "moderation", "pi"),
-    )
-)
-_COMPARED_WITH_ANSWERS = frozenset(
-    (
-        *("bleu", "context-recall", "equals", "factuality", "gleu", "levenshtein", "meteor"),
-        *("model-graded-factuality", "rouge-n", "similar", "similar:cosine", "similar:dot", "similar:euclidean"),
-    )
-)
+_GRADED_BY_MODELS = {
+    *("agent-rubric", "answer-relevance", "context-faithfulness", "context-recall", "context-relevance"),
+    *("conversation-relevance", "factuality", "g-eval", "llm-rubric", "max-score", "model-graded-closedqa"),
+    *("model-graded-factuality", "search-rubric", "select-best", "trajectory:goal-success"),
+    *("classifier", "guardrails", "moderation", "pi"),
+}
+_COMPARED_WITH_ANSWERS = {
+    *("bleu", "context-recall", "equals", "factuality", "gleu", "levenshtein", "meteor"),
+    *("model-graded-factuality", "rouge-n", "similar", "similar:cosine", "similar:dot", "similar:euclidean"),
+}
 """Types of assertions whose values are answers. Those of others are parts of an answer, criteria or code."""
 
 
@@ -58,7 +54,7 @@ def read_references(row: FieldTracker, grading: FieldTracker, variables: JsonObj
     facts: dict[str, object] = {}
     for assertion in _assertions(row, grading):
         kind, written = to_text(assertion.get("type")), assertion.get("value")
-        value = rendered.get((kind, to_text(written)), fill_template(written, variables))
+        value = rendered.get((kind, to_text(written)), _filled(written, variables))
         if kind in _COMPARED_WITH_ANSWERS:
             if value is None and written is not None:
                 row.warn(f"the expected value of {kind!r} is a template that cannot be filled in", "testCase.assert")
@@ -143,17 +139,17 @@ def _provider_name(provider: JsonValue) -> str | None:
     return str_or_none(provider) or str_or_none(lookup(provider, "label")) or str_or_none(lookup(provider, "id"))
 
 
-def fill_template(template: JsonValue, variables: JsonObject) -> JsonValue:
+def _filled(template: JsonValue, variables: JsonObject) -> JsonValue:
     """Return a template with its variables filled in; ``None`` if it has more than plain variables."""
     if isinstance(template, dict):
-        fields = {name: fill_template(part, variables) for name, part in template.items()}
+        fields = {name: _filled(part, variables) for name, part in template.items()}
         return None if None in fields.values() else fields
     if isinstance(template, list):
-        parts = [fill_template(part, variables) for part in template]
+        parts = [_filled(part, variables) for part in template]
         return None if None in parts else parts
     if not isinstance(template, str):
         return template
-    values = {path: lookup(variables, *path.split(".")) for path in PLACEHOLDER.findall(template)}
-    if None in values.values() or _TEMPLATE.search(PLACEHOLDER.sub("", template)):
+    values = {path: lookup(variables, *path.split(".")) for path in _PLACEHOLDER.findall(template)}
+    if None in values.values() or _TEMPLATE.search(_PLACEHOLDER.sub("", template)):
         return None
-    return PLACEHOLDER.sub(lambda match: to_text(values[match[1]]), template)
+    return _PLACEHOLDER.sub(lambda match: to_text(values[match[1]]), template)

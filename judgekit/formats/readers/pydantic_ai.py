@@ -12,14 +12,7 @@ from itertools import zip_longest
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.formats.blocks.common import (
-    MediaKind,
-    checked_text,
-    content_items,
-    media_kind,
-    provider_metadata,
-    read_parts,
-)
+from judgekit.formats.blocks.common import MEDIA, checked_text, content_items, media_kind, provider_metadata, read_parts
 from judgekit.formats.blocks.reply import ReplyItem, split_reply, to_content
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import MessagesReader, build_sample
@@ -41,7 +34,7 @@ from judgekit.traces.message import (
 )
 from judgekit.traces.sample import Sample
 
-_URLS: dict[str, MediaKind] = {"image-url": "image", "audio-url": "audio", "video-url": "video", "document-url": "file"}
+_URLS = {f"{name}-url": kind for name, kind in MEDIA.items()}
 _KEPT = ("cache-point", "uploaded-file")
 _PROCESSED = "Final result processed."
 """The result of an output tool. Its arguments are the agent's answer, in the requested form."""

@@ -114,11 +114,7 @@ def take_value(row: FieldTracker, name: str, kind: type[HumanMessage | AIMessage
 
 
 def _check_complete(sample: Sample, row: JsonObject) -> None:
-    """Check that a row has what it needs, and that no column of another system holds it instead.
-
-    Raises:
-        TraceError: Something is missing. The error says which columns to rename.
-    """
+    """Check that a row has what it needs, and that no column of another system holds it; else say how to rename."""
     messages, fields = sample.trace.messages, sample.fields
     answered = any(isinstance(message, AIMessage) for message in messages)
     there = {

@@ -44,13 +44,7 @@ class RunTree(NamedTuple):
 
 
 def as_span(run: JsonObject, names: Mapping[str, str], error: JsonValue = None) -> JsonObject:
-    """Return a run as a span.
-
-    Args:
-        run: The run.
-        names: By the names of its fields, the names of the same fields of a span. All other fields become attributes.
-        error: What went wrong, if anything did.
-    """
+    """Return a run as a span: its fields under the names of a span's, all others as attributes, and any error."""
     span: JsonObject = {ours: run[theirs] for theirs, ours in names.items() if run.get(theirs) is not None}
     if error:
         span["status"] = {"code": "ERROR", "message": error}
@@ -84,17 +78,8 @@ def read_tree(
     """Return what the runs of a record say, and warn about those that say nothing.
 
     The calls of models make the conversation. If the outermost run answers something else, its answer is the last
-    message, since that is what the user saw. Without calls of models, the outermost run is the conversation.
-
-    Args:
-        row: The record with ``spans``.
-        kind: Returns the kind of a span: ``LLM``, ``TOOL``, ``AGENT`` or another one.
-        model: Reads a model call, and adds its tools to a list.
-        values: The attributes that hold input and output.
-        missing: What to do about missing inputs and outputs.
-
-    Raises:
-        TraceError: There is no message in any of the runs.
+    message, since that is what the user saw. Without calls of models, the outermost run is the conversation. The first
+    parameters are those of `read_steps`; ``missing`` is what to do about missing inputs and outputs.
     """
     spans = read_spans(row)
     calls = [span for span in spans if kind(span) == "LLM"]

@@ -15,7 +15,6 @@ from judgekit.traces.message import JsonObject
 
 _MEDIA = {"image": "image_url", "audio": "audio_url", "binary": "file"}
 """Kinds of items with media, and the kinds of parts that they become."""
-_SOURCES = ("uri", "data_uri", "data")
 
 
 class SemanticKernelReader(FrameworkReader):
@@ -67,7 +66,5 @@ def _part(part: JsonValue) -> JsonValue:
     if kind == "reasoning":
         return {**without(fields, "text"), "type": "thinking", "thinking": fields.get("text")}
     if isinstance(kind, str) and kind in _MEDIA:
-        source = first_value(fields, *_SOURCES)
-        names = [name for name in _SOURCES if fields.get(name) == source]
-        return media_part(_MEDIA[kind], source, fields.get("mime_type"), without(fields, "mime_type", *names))
+        return media_part(_MEDIA[kind], fields, ("uri", "data_uri", "data"))
     return {**fields, "type": kind}

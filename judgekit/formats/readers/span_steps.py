@@ -212,12 +212,7 @@ def _arguments(recorded: JsonValue) -> Arguments:
 
 
 def tool_name(span: Span, called: Container[str]) -> str:
-    """Return the name of the tool that a span ran. Names that models call are preferred.
-
-    Args:
-        span: The span.
-        called: The names that models call.
-    """
+    """Return the name of the tool that a span ran. Names that models call are preferred."""
     name = _text(span, *_TOOLS) or span.name
     if name in called:
         return name
@@ -235,10 +230,6 @@ def agent_name(span: Span, *, is_agent: bool) -> str | None:
 
     In LangGraph, an agent that is a node of another graph has that node's name: its function, such as ``call_agent`` of
     supervisors, is the same for all agents.
-
-    Args:
-        span: The span.
-        is_agent: Whether the span is the run of an agent.
     """
     if name := _text(span, *_AGENTS):
         return name

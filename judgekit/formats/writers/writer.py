@@ -18,21 +18,10 @@ from judgekit.traces.message import CALLER_MESSAGES, JsonObject, Message, Part, 
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import Sample
 
-_OPAQUE = frozenset(
-    {
-        "args",
-        "children",
-        "data",
-        "extra",
-        "fields",
-        "labels",
-        "metadata",
-        "parameters",
-        "relevance",
-        "baseline",
-        "usage",
-    }
-)
+_OPAQUE = {
+    *("args", "children", "data", "extra", "fields", "labels", "metadata", "parameters", "relevance", "baseline"),
+    "usage",
+}
 """Fields that count as one kind of thing, whatever they hold."""
 _MAY_DIFFER = (" content.url", " content.extra")
 """Fields of a part that may change without loss: a URL may hold the data."""

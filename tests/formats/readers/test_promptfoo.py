@@ -1,5 +1,3 @@
-import csv
-import io
 import json
 from pathlib import Path
 from typing import NamedTuple
@@ -8,11 +6,8 @@ import pytest
 
 import judgekit
 from judgekit.errors import TraceError
-from judgekit.formats.columns import Columns
 from judgekit.formats.detect import detect
-from judgekit.formats.files import File
 from judgekit.formats.readers.promptfoo import PromptfooReader
-from judgekit.formats.tables import csv_rows
 from judgekit.traces.message import AIMessage
 
 READER = PromptfooReader()
@@ -33,14 +28,12 @@ class Count(NamedTuple):
 OWN = {
     # 4 variants of the first test answer, and 2 of the second; a chat has a system message
     "results.json": Count(8, 18, 0, 8, 0, {"benchmark": 14, "judge": 16}),
-    "results.csv": Count(8, 18, 0, 0, 0, {"unknown": 20}),
     "results.jsonl": Count(2, 4, 1, 0, 1, {"benchmark": 7, "judge": 4}),
     "rated.json": Count(2, 4, 1, 0, 1, {"benchmark": 5, "judge": 2, "human": 6}),
     "library.json": Count(1, 2, 0, 1, 0, {"benchmark": 3}),
     "openai_import.json": Count(2, 3, 0, 0, 0, {"judge": 3, "unknown": 1}),
 }
 EXPORTS = {
-    "promptfoo_cli_out.csv": Count(2, 4, 0, 0, 0, {"unknown": 5}),
     "promptfoo_cli_out.json": Count(2, 4, 0, 1, 0, {"benchmark": 7}),
     "promptfoo_cli_out.jsonl": Count(2, 4, 0, 1, 0, {"benchmark": 7}),
     "promptfoo_results.json": Count(2, 4, 0, 0, 0, {"judge": 8}),
@@ -63,8 +56,6 @@ def counted(path):
 
 
 def document_of(path):
-    if path.suffix == ".csv":
-        return [row.value for row in csv_rows(File.locate(path), Columns())]
     text = path.read_text(encoding="utf-8")
     return json.loads(text) if path.suffix == ".json" else list(map(json.loads, text.splitlines()))
 
@@ -141,25 +132,6 @@ def test_the_results_of_a_test_share_a_group_and_name_their_variant():
     variants = {(provider, prompt) for provider in ("echo", "fixed") for prompt in ("Answer: {{question}}", chat)}
     agents = [one.metadata["agent"] for one in found]
     assert {(agent["provider"], agent["prompt"]) for agent in agents} == variants
-    table = list(judgekit.read(DATA / "results.csv"))
-    assert {one.group for one in table} == {one.group for one in found}
-    assert {str(one.metadata["agent"]) for one in table} == {str(agent) for agent in agents}
-
-
-def test_a_table_says_what_the_other_files_say():
-    def by_variant(name):
-        found = judgekit.read(DATA / name)
-        return {(one.group, str(one.metadata["agent"])): one for one in found}
-
-    results, table = by_variant("results.json"), by_variant("results.csv")
-    assert results.keys() == table.keys()
-    for key, one in results.items():
-        assert told(table[key]) == told(one)
-        assert table[key].fields == one.fields
-        theirs = {label.name: label.value for label in table[key].trace.labels}
-        ours = {label.name: label.value for label in one.trace.labels}
-        assert theirs.items() <= {**ours, "score": round(ours["score"], 2)}.items() if ours else not theirs
-    assert table["question=crash now", str({"provider": "fixed", "prompt": "Answer: {{question}}"})].trace.termination
 
 
 def test_assertions_become_labels_by_who_judged():
@@ -257,7 +229,7 @@ ITEM = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": '{"a
 def test_calls_in_an_output():
     cases = [
         ([CALL], ""),
-        (json.dumps([CALL]), ""),  # in a table
+        (json.dumps([CALL]), ""),
         ({"role": "assistant", "content": "Wait", "tool_calls": [CALL]}, "Wait"),
         (json.dumps({"role": "assistant", "content": "Wait", "tool_calls": [CALL]}), "Wait"),
         ({"name": "f", "arguments": '{"a": 1}'}, ""),
@@ -415,102 +387,16 @@ def test_a_record_without_a_prompt_is_refused():
         READER.sample({"success": True}, 0)
 
 
-# Tables
-
-
-def table(path, *rows, head=("q", "[p] {{q}}", "Status", "Score", "Named Scores", "Grader Reason", "Comment")):
-    text = io.StringIO(newline="")
-    csv.writer(text).writerows([head, *rows])
-    path.write_text(text.getvalue(), encoding="utf-8")
-    return path
-
-
-def from_table(path, *rows, **how):
-    return list(judgekit.read(table(path, *rows, **how), on_error="raise"))
-
-
-def test_a_table_with_the_same_provider_and_prompt_twice_has_both(tmp_path):
-    block = ("[p] {{q}}", "Status", "Score", "Named Scores", "Metric: m", "Grader Reason", "Comment")
-    row = ("PASS", "1.00", '{"m":0.333}', "0.33", "ok", "")
-    first, second = from_table(tmp_path / "a.csv", ("2+2?", "4", *row, "5", *row), head=("q", *block, *block))
-    assert (first.trace.response, second.trace.response, first.group == second.group) == ("4", "5", True)
-    assert labels(first)["m"] == (0.333, "unknown", None, None)
-    assert "metrics" not in first.trace.extra
-
-
-def test_apostrophes_that_guard_against_formulas_are_removed(tmp_path):
-    [made] = from_table(tmp_path / "a.csv", ("'=1+1", "'- one\n- two", "FAIL", "0.00", "", "'@x", ""))
-    assert told(made) == [("user", "=1+1", []), ("assistant", "- one\n- two", [])]
-    assert labels(made)["success"] == (False, "unknown", None, "@x")
-    [made] = from_table(tmp_path / "a.csv", ("'quoted'", "'t is", "PASS", "1.00", "", "", ""))
-    assert told(made) == [("user", "'quoted'", []), ("assistant", "'t is", [])]
-
-
-def test_a_person_may_have_rated_a_row_of_a_table(tmp_path):
-    rated = "Manual result (overrides all other grading results)"
-    [made] = from_table(tmp_path / "a.csv", ("2+2?", "5", "FAIL", "0.00", "", rated, "No."))
-    assert labels(made) == {"success": (False, "human", None, "No."), "score": (0, "human", None, "No.")}
-
-
-def test_an_empty_output_is_an_answer_unless_the_row_is_an_error(tmp_path):
-    empty, failed = from_table(
-        tmp_path / "a.csv", ("a", "", "PASS", "1", "", "", ""), ("b", "", "ERROR", "0", "", "", "")
-    )
-    assert told(empty) == [("user", "a", []), ("assistant", "", [])]
-    assert (told(failed), failed.trace.termination) == ([("user", "b", [])], "error: not recorded")
-
-
-@pytest.mark.parametrize(
-    ("head", "cells", "said"),
-    [
-        (("q", "[p] file.txt: Say {{ q }}!"), ("hi",), "Say hi!"),
-        (("q", "[p] v2"), ("hi",), "hi"),
-        (("other", "input", "[p] v2"), ("x", "hi"), "hi"),
-        (("q", "[p] {{q | upper}}"), ("hi",), "hi"),
-        (("q", "[p] {% if q %}x{% endif %}{{q}}"), ("hi",), "hi"),
-        (("[p] Tell a joke"), (), "Tell a joke"),
-        (("q", "Say {{q}}"), ("hi",), "Say hi"),
-        (("q", "more", "[p] {{q}} {{more}}!"), ("hi", ""), "hi !"),
-    ],
-)
-def test_the_question_of_a_table(tmp_path, head, cells, said):
-    head = (head,) if isinstance(head, str) else head
-    rest = ("Status", "Score", "Named Scores", "Grader Reason", "Comment")
-    [made] = from_table(tmp_path / "a.csv", (*cells, "yes", "PASS", "1.00", "", "", ""), head=(*head, *rest))
-    assert told(made) == [("user", said, []), ("assistant", "yes", [])]
-    assert "a table has no prompts" in warned(made)["prompt.label"]
-
-
-def test_a_table_whose_question_is_unknown_says_how_to_name_it(tmp_path):
-    rest = ("Status", "Score", "Named Scores", "Grader Reason", "Comment")
-    path = table(tmp_path / "a.csv", ("x", "hi", "yes", "PASS", "1", "", "", ""), head=("a", "b", "[p] v2", *rest))
-    [made] = judgekit.read(path)
-    assert told(made) == [("assistant", "yes", [])]
-    assert "--column question=input" in warned(made)["prompt.label"]
-    [made] = judgekit.read(path, columns={"b": "input"})
-    assert told(made)[0] == ("user", "hi", [])
-
-
-def test_columns_after_the_outputs_are_kept(tmp_path):
-    head = ("q", "[p] {{q}}", "Status", "Score", "Named Scores", "Grader Reason", "Comment", "pluginId")
-    [made] = from_table(tmp_path / "a.csv", ("a", "b", "PASS", "1", "", "", "", "bias"), head=head)
-    assert made.trace.extra["columns"] == {"pluginId": "bias"}
-
-
-def test_a_row_of_another_length_and_one_without_a_test_are_reported(tmp_path):
-    path = table(tmp_path / "a.csv", ("a", "b", "PASS", "1", "", "", ""), ("a",), ("a", "", "", "", "", "", ""))
-    errors: list[TraceError] = []
-    assert len(list(judgekit.read(path, on_error=errors.append))) == 1
-    assert [one.problem for one in errors] == [
-        "has 1 cell, but the first row names 7 columns",
-        "the row has no output with a status",
-    ]
-
-
-def test_a_label_of_many_lines_does_not_change_the_delimiter(tmp_path):
-    head = ("q", "[p] a; b; c; d;\n{{q}}", "Status", "Score", "Named Scores", "Grader Reason", "Comment")
-    [made] = from_table(tmp_path / "a.csv", ("x", "y", "PASS", "1", "", "", ""), head=head)
-    assert told(made) == [("user", "a; b; c; d;\nx", []), ("assistant", "y", [])]
+@pytest.mark.parametrize("variables", [(), ("q",), ("q", "more")])
+def test_a_table_is_refused_with_the_command_that_writes_the_whole(tmp_path, variables):
+    """Also one with several outputs, whose columns repeat."""
+    block = ("[p] {{q}}", "Status", "Score", "Named Scores", "Grader Reason", "Comment")
+    for blocks in (1, 2):
+        cells = ("4", "PASS", "1.00", "", "ok", "") * blocks
+        path = tmp_path / "a.csv"
+        path.write_text("\n".join(map(",".join, [(*variables, *block * blocks), (*variables, *cells)])))
+        with pytest.raises(TraceError, match=r"is a table of promptfoo, .*; write promptfoo eval -o results\.json"):
+            list(judgekit.read(path))
 
 
 def test_two_providers_are_compared_by_test(tmp_path):
