@@ -352,10 +352,7 @@ def _is_user_code(file: str) -> bool:
     return not (is_library or file.startswith((str(Path(__file__).parent), "<")))
 
 
-_JSON_KINDS = {
-    "tuple_type": "a list",
-    **dict.fromkeys(("dict_type", "model_type", "dataclass_type"), "an object"),
-}
+_JSON_KINDS = {"tuple_type": "a list", **dict.fromkeys(("dict_type", "model_type", "dataclass_type"), "an object")}
 """What a value should be, by the types of pydantic's errors whose text names types of Python."""
 
 

@@ -1,22 +1,36 @@
-"""Worker threads for code that would block the event loop."""
+"""Worker threads for code that would block the event loop, and the signatures of sync and async versions."""
 
 import os
 from collections.abc import Callable
 from contextvars import copy_context
+from functools import update_wrapper
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     import asyncio
 
 Result = TypeVar("Result")
+Parameters = ParamSpec("Parameters")
 
 _MOST = min(32, (os.cpu_count() or 1) + 4)
 """The maximum number of threads for an event loop, which is the default of asyncio."""
 
 _free: "WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]" = WeakKeyDictionary()
 _lock = Lock()
+
+
+def with_arguments_of(
+    function: Callable[Parameters, object],
+) -> Callable[[Callable[..., Result]], Callable[Parameters, Result]]:
+    """Return a decorator that gives a function the arguments of another one, for type checkers and `help`."""
+
+    def declare(version: Callable[..., Result]) -> Callable[Parameters, Result]:
+        update_wrapper(version, function, assigned=(), updated=())
+        return version
+
+    return declare
 
 
 async def run_in_thread(function: Callable[[], Result]) -> Result:

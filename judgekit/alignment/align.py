@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from judgekit.alignment.aligning import Aligning
 from judgekit.alignment.cases import read_cases
@@ -22,6 +22,7 @@ from judgekit.runs.rows import ScorerRecord
 from judgekit.runs.store import DEFAULT_RUNS_PATH
 from judgekit.scorers.prompted import PromptScorer
 from judgekit.scoring import run_sync
+from judgekit.threads import with_arguments_of
 
 
 def prepare(
@@ -138,44 +139,21 @@ async def aalign(
         StoreError: A file beside the run cannot be read or written.
     """
     aligning = await asyncio.to_thread(
-        lambda: prepare(
-            scorer,
-            run,
-            labels,
-            writer=writer,
-            design=design,
-            output=output,
-            sources=sources,
-            looks=looks,
-            announce=announce,
-        )
+        prepare,
+        scorer,
+        run,
+        labels,
+        writer=writer,
+        design=design,
+        output=output,
+        sources=sources,
+        looks=looks,
+        announce=announce,
     )
     return await aligning.align()
 
 
-def align(
-    scorer: PromptScorer,
-    run: Run,
-    labels: Iterable[HumanLabel],
-    *,
-    writer: Judge | str | None = None,
-    design: AlignmentDesign = "holdout",
-    output: Path | str | None = None,
-    sources: Sequence[str] = (),
-    looks: Path | str | None = None,
-    announce: Callable[[str], object] = lambda _: None,
-) -> Alignment:
+@with_arguments_of(aalign)
+def align(*args: Any, **options: Any) -> Alignment:
     """Look for a question by which a judge agrees more often with people; the sync version of `aalign`."""
-    return run_sync(
-        lambda: aalign(
-            scorer,
-            run,
-            labels,
-            writer=writer,
-            design=design,
-            output=output,
-            sources=sources,
-            looks=looks,
-            announce=announce,
-        )
-    )
+    return run_sync(lambda: aalign(*args, **options))

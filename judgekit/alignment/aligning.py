@@ -320,11 +320,7 @@ class Aligning:
         return self.earlier[-1].scorer if self.earlier else self.scorer.name
 
     def _listed(
-        self,
-        candidates: Sequence[Candidate],
-        prompts: Mapping[str, Prompt],
-        judged: JudgedSamples,
-        chosen_index: int,
+        self, candidates: Sequence[Candidate], prompts: Mapping[str, Prompt], judged: JudgedSamples, chosen_index: int
     ) -> Sequence[AlignmentCandidate]:
         agreement = dict(
             zip((candidate.instructions for candidate in prompts.values()), judged.agreement(), strict=True)

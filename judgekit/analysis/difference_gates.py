@@ -11,10 +11,7 @@ DIFFERENCE_FIELDS = GateFields(
     sample_counts=("better", "worse", "pairs"),
     scorers="scorer of both runs",
     example="'tool_call_f1.difference.lower >= -0.02' or 'tool_call_f1.worse <= 5%'",
-    ranges={
-        **dict.fromkeys((*_DIFFERENCE, *_CORRECTED), (-1, 1)),
-        **dict.fromkeys(("p", "p_holm"), (0, 1)),
-    },
+    ranges={**dict.fromkeys((*_DIFFERENCE, *_CORRECTED), (-1, 1)), **dict.fromkeys(("p", "p_holm"), (0, 1))},
 )
 """Fields of a `Difference` that gates may refer to: its attributes, and the bounds of its interval and of the corrected one."""
 

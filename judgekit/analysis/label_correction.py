@@ -10,11 +10,7 @@ from judgekit.errors import short_repr
 from judgekit.runs.audit_records import Correction
 from judgekit.runs.intervals import Estimate
 from judgekit.runs.rows import Row
-from judgekit.stats.prediction_powered import (
-    MIN_LABELS,
-    Stratum,
-    stratified_ppi_mean,
-)
+from judgekit.stats.prediction_powered import MIN_LABELS, Stratum, stratified_ppi_mean
 
 
 def label_correction(matched: MatchedLabels, rows: Sequence[Row]) -> Correction:

@@ -47,8 +47,7 @@ def align(
     ] = None,
     judge: options.JudgeName = None,
     writer: Annotated[
-        str | None,
-        typer.Option(metavar="MODEL", help="The model that writes candidates; by default, the judge."),
+        str | None, typer.Option(metavar="MODEL", help="The model that writes candidates; by default, the judge.")
     ] = None,
     run: Annotated[
         str | None,

@@ -26,13 +26,7 @@ _GROUPS = {
         "probe": "probe",
         "cache": "cache",
     },
-    "Recordings": {
-        "inspect": "inspect",
-        "convert": "convert",
-        "pair": "pair",
-        "formats": "lists",
-        "schema": "lists",
-    },
+    "Recordings": {"inspect": "inspect", "convert": "convert", "pair": "pair", "formats": "lists", "schema": "lists"},
 }
 """The module of each command, as help lists them."""
 
@@ -90,9 +84,7 @@ def main() -> None:
 
 
 @app.callback(invoke_without_command=True)
-def _root(
-    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
-) -> None:
+def _root(version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False) -> None:
     if version:
         typer.echo(judgekit.__version__)
         raise typer.Exit

@@ -10,14 +10,7 @@ from typing import Annotated
 import typer
 
 from judgekit.analysis.compare_judges import JudgeComparison, compare_judges
-from judgekit.analysis.labels import (
-    HumanLabel,
-    LabelFile,
-    deduplicate,
-    label_value,
-    read_label_file,
-    recorded_labels,
-)
+from judgekit.analysis.labels import HumanLabel, LabelFile, deduplicate, label_value, read_label_file, recorded_labels
 from judgekit.cli import options
 from judgekit.cli.app import MAX_INTEGER, app
 from judgekit.cli.outcome import report_outcome

@@ -19,8 +19,7 @@ from judgekit.terminal import console
 def export(
     run: options.RunArgument,
     to: Annotated[
-        ExportTarget,
-        typer.Option(help="The system. Its address and keys are those of its own environment variables."),
+        ExportTarget, typer.Option(help="The system. Its address and keys are those of its own environment variables.")
     ],
     store: options.StorePath = DEFAULT_RUNS_PATH,
 ) -> None:

@@ -57,8 +57,7 @@ NoAnswerOption: TypeAlias = Annotated[
     ),
 ]
 JudgeName: TypeAlias = Annotated[
-    str | None,
-    typer.Option(metavar="MODEL", help="The judge: a model as provider/model, or a name from the config."),
+    str | None, typer.Option(metavar="MODEL", help="The judge: a model as provider/model, or a name from the config.")
 ]
 ConfigFile: TypeAlias = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Config file; by default, judgekit.toml if it exists.")
@@ -106,8 +105,7 @@ WorkersOption: TypeAlias = Annotated[
     ),
 ]
 EngineOption: TypeAlias = Annotated[
-    Engine,
-    typer.Option("--engine", help="What starts the workers: processes on this machine, or a Ray cluster."),
+    Engine, typer.Option("--engine", help="What starts the workers: processes on this machine, or a Ray cluster.")
 ]
 DryRun: TypeAlias = Annotated[
     bool, typer.Option("--dry-run", help="Show how many requests, tokens and dollars it would take, and send nothing.")

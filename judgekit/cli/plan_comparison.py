@@ -18,8 +18,7 @@ def plan_comparison(
         float, typer.Option(metavar="NUMBER", help="The difference to be seen, such as 0.05, or -0.05 for a loss.")
     ],
     run: Annotated[
-        str | None,
-        typer.Argument(metavar="RUN", help="The number of an earlier run, or last; not needed with --mean."),
+        str | None, typer.Argument(metavar="RUN", help="The number of an earlier run, or last; not needed with --mean.")
     ] = None,
     other: Annotated[
         str | None,

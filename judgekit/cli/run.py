@@ -180,7 +180,7 @@ def score(
     if allow_code:
         registry.allow_code()
     reference = _run_reference(run)
-    session = extension_session(reference, store, scorer, judge=judge, workers=Workers(workers, engine))
+    session = extension_session(reference, scorer, store, judge=judge, workers=Workers(workers, engine))
     raise run_and_report(session, show, _check_outputs(output, session))
 
 

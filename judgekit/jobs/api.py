@@ -2,9 +2,11 @@
 
 import asyncio
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from judgekit.threads import with_arguments_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -97,39 +99,12 @@ def run(
     return _finish(session, progress=progress)
 
 
-async def arun(
-    data: "Iterable[Sample] | Path | str",
-    scorers: "Iterable[ScorerOrText] | None" = None,
-    *,
-    config: Path | str | None = None,
-    judge: str | None = None,
-    concurrency: int | None = None,
-    workers: int | None = None,
-    engine: "Engine" = "processes",
-    store: Path | str | None = None,
-    shard: str | None = None,
-    run_id: str | None = None,
-    sample: "SampleChoice | None" = None,
-    progress: bool = False,
-) -> "Run":
+@with_arguments_of(run)
+async def arun(*args: Any, **options: Any) -> "Run":
     """Score every sample with every scorer, and return the run; the async version of `run`, with its arguments."""
-    from judgekit.jobs.building import Workers  # noqa: PLC0415 - see above
-    from judgekit.jobs.starting import start_session  # noqa: PLC0415
+    from judgekit.jobs.starting import start_session  # noqa: PLC0415 - see above
 
-    session = await asyncio.to_thread(
-        start_session,
-        data,
-        scorers,
-        config=config,
-        judge=judge,
-        concurrency=concurrency,
-        workers=Workers(workers, engine),
-        store=store,
-        shard=shard,
-        run_id=run_id,
-        sample=sample,
-    )
-    return await _afinish(session, progress=progress)
+    return await _arun(start_session, *args, **options)
 
 
 def resume(
@@ -168,25 +143,12 @@ def resume(
     return _finish(resume_session(run, store, data, scorers, retry_failed, concurrency, chosen), progress=progress)
 
 
-async def aresume(
-    run: "RunReference" = "last",
-    *,
-    data: "Iterable[Sample] | None" = None,
-    scorers: "Iterable[Scorer]" = (),
-    retry_failed: bool = False,
-    concurrency: int | None = None,
-    workers: int | None = None,
-    engine: "Engine" = "processes",
-    store: Path | str | None = None,
-    progress: bool = False,
-) -> "Run":
+@with_arguments_of(resume)
+async def aresume(*args: Any, **options: Any) -> "Run":
     """Make the missing scores of a run that stopped early; the async version of `resume`, with its arguments."""
-    from judgekit.jobs.building import Workers  # noqa: PLC0415 - see above
-    from judgekit.jobs.resume import resume_session  # noqa: PLC0415
+    from judgekit.jobs.resume import resume_session  # noqa: PLC0415 - see above
 
-    chosen = Workers(workers, engine)
-    session = await asyncio.to_thread(resume_session, run, store, data, scorers, retry_failed, concurrency, chosen)
-    return await _afinish(session, progress=progress)
+    return await _arun(resume_session, *args, **options)
 
 
 def add_scorers(
@@ -222,28 +184,15 @@ def add_scorers(
     from judgekit.jobs.resume import extension_session  # noqa: PLC0415
 
     chosen = Workers(workers, engine)
-    return _finish(extension_session(run, store, scorers, data, judge, concurrency, chosen), progress=progress)
+    return _finish(extension_session(run, scorers, store, data, judge, concurrency, chosen), progress=progress)
 
 
-async def aadd_scorers(
-    run: "RunReference",
-    scorers: "Iterable[ScorerOrText]",
-    *,
-    data: "Iterable[Sample] | None" = None,
-    judge: str | None = None,
-    concurrency: int | None = None,
-    workers: int | None = None,
-    engine: "Engine" = "processes",
-    store: Path | str | None = None,
-    progress: bool = False,
-) -> "Run":
+@with_arguments_of(add_scorers)
+async def aadd_scorers(*args: Any, **options: Any) -> "Run":
     """Score the samples of a finished run with more scorers; the async version of `add_scorers`, with its arguments."""
-    from judgekit.jobs.building import Workers  # noqa: PLC0415 - see above
-    from judgekit.jobs.resume import extension_session  # noqa: PLC0415
+    from judgekit.jobs.resume import extension_session  # noqa: PLC0415 - see above
 
-    chosen = Workers(workers, engine)
-    session = await asyncio.to_thread(extension_session, run, store, scorers, data, judge, concurrency, chosen)
-    return await _afinish(session, progress=progress)
+    return await _arun(extension_session, *args, **options)
 
 
 def merge_runs(paths: "Iterable[Path | str]", *, store: Path | str | None = None) -> "Run":
@@ -299,18 +248,13 @@ def plan(
     return planned
 
 
-async def aplan(
-    data: "Iterable[Sample] | Path | str",
-    scorers: "Iterable[ScorerOrText] | None" = None,
-    *,
-    config: Path | str | None = None,
-    judge: str | None = None,
-) -> "RunPlan":
+@with_arguments_of(plan)
+async def aplan(*args: Any, **options: Any) -> "RunPlan":
     """Return the requests that `arun` would send to its judges; the async version of `plan`, with its arguments."""
     from judgekit.jobs.plan import make_plan  # noqa: PLC0415 - see above
     from judgekit.jobs.starting import build_run  # noqa: PLC0415
 
-    planned = await make_plan(*await asyncio.to_thread(build_run, data, scorers, config, judge))
+    planned = await make_plan(*await asyncio.to_thread(build_run, *args, **options))
     _warn(planned.problems, stacklevel=3)
     return planned
 
@@ -322,7 +266,17 @@ def _finish(session: "Session", *, progress: bool) -> "Run":
     return run
 
 
-async def _afinish(session: "Session", *, progress: bool) -> "Run":
+async def _arun(
+    make_session: "Callable[..., Session]",
+    *args: Any,
+    workers: int | None = None,
+    engine: "Engine" = "processes",
+    progress: bool = False,
+    **options: Any,
+) -> "Run":
+    from judgekit.jobs.building import Workers  # noqa: PLC0415 - see above
+
+    session = await asyncio.to_thread(make_session, *args, workers=Workers(workers, engine), **options)
     session.console = _console() if progress else None
     run = await session.arun()
     _warn(session.problems, run.record.notes, stacklevel=4)

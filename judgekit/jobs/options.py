@@ -183,11 +183,7 @@ class RunOptions(FrozenModel):
         return Config(None if self.config is None else text_path(self.config), self.judge, {}, **switches)
 
     def samples(
-        self,
-        problems: ReadingProblems,
-        sample_filter: Callable[[int], bool] | None = None,
-        *,
-        keeps_text: bool = True,
+        self, problems: ReadingProblems, sample_filter: Callable[[int], bool] | None = None, *, keeps_text: bool = True
     ) -> Iterator[tuple[int, Sample]]:
         """Yield the samples of the file with the numbers of their records; see `Recordings.numbered`.
 

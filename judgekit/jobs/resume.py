@@ -29,18 +29,18 @@ RunReference: TypeAlias = Run | int | Literal["last"]
 
 
 def resume_session(
-    run: RunReference,
-    path: Path | str | None,
-    samples: Iterable[Sample] | None = None,
-    objects: Iterable[Scorer] = (),
+    run: RunReference = "last",
+    store: Path | str | None = None,
+    data: Iterable[Sample] | None = None,
+    scorers: Iterable[Scorer] = (),
     retry_failed: bool = False,  # noqa: FBT001, FBT002 - called in a thread
     concurrency: int | None = None,
     workers: Workers = THIS_PROCESS,
 ) -> Session:
     """Return the session that resumes a run; see `judgekit.resume`."""
-    store, before = _open_run(run, path)
+    runs, before = _open_run(run, store)
     options = RunOptions.from_record(before)
-    by_name = {scorer.name: scorer for scorer in check_scorers(objects)}
+    by_name = {scorer.name: scorer for scorer in check_scorers(scorers)}
     names = [scorer.name for scorer in before.scorers]
     if len(names) != len(options.scorers):
         raise ConfigError(f"run {before.number} is damaged: its options do not have its scorers")
@@ -56,14 +56,14 @@ def resume_session(
     built = build_stored(options, options.model_copy(update={"scorers": specs}), given)
     _must_be_as_before(before, built.scorers)
     again: tuple[ScoreStatus, ...] = ("failed",) if retry_failed else ()
-    complete = _complete_run(store, before, again)
+    complete = _complete_run(runs, before, again)
     numbered, from_store = (
-        _samples_of(store, before, built, options, samples, workers) if complete is None else (None, True)
+        _samples_of(runs, before, built, options, data, workers) if complete is None else (None, True)
     )
-    built.check_workers(workers, store.path, given=numbered is not None, from_store=from_store)
+    built.check_workers(workers, runs.path, given=numbered is not None, from_store=from_store)
     expected = {} if before.count_precision == "exactly" else options.expected_samples()._asdict()
     return Session(
-        store,
+        runs,
         before.model_copy(update={"ended_at": None, "stop_reason": "", **expected}),
         options,
         built.scorers,
@@ -79,15 +79,15 @@ def resume_session(
 
 def extension_session(
     run: RunReference,
-    path: Path | str | None,
     scorers: Iterable[ScorerOrText],
-    samples: Iterable[Sample] | None = None,
+    store: Path | str | None = None,
+    data: Iterable[Sample] | None = None,
     judge: str | None = None,
     concurrency: int | None = None,
     workers: Workers = THIS_PROCESS,
 ) -> Session:
     """Return the session that adds scorers to a finished run; see `judgekit.add_scorers`."""
-    store, before = _open_run(run, path)
+    runs, before = _open_run(run, store)
     options = RunOptions.from_record(before)
     if before.unfinished:
         raise ConfigError(f"run {before.number} is not finished; finish it with judgekit resume {before.number}")
@@ -97,8 +97,8 @@ def extension_session(
     allow_code(*(spec.name.rpartition(":")[0] for spec in specs if spec), *([judge.partition(":")[0]] if judge else []))
     built = build_stored(options, options.model_copy(update={"scorers": specs}), objects, judge)
     check_scorer_names([*(scorer.name for scorer in before.scorers), *(scorer.name for scorer in built.scorers)])
-    numbered, from_store = _samples_of(store, before, built, options, samples, workers)
-    built.check_workers(workers, store.path, given=numbered is not None, from_store=from_store)
+    numbered, from_store = _samples_of(runs, before, built, options, data, workers)
+    built.check_workers(workers, runs.path, given=numbered is not None, from_store=from_store)
     options = options.model_copy(update={"scorers": (*options.scorers, *specs)})
     added = {
         "scorers": (*before.scorers, *map(ScorerRecord.of, built.scorers)),
@@ -107,7 +107,7 @@ def extension_session(
         "ended_at": None,
     }
     return Session(
-        store,
+        runs,
         before.model_copy(update=added),
         options,
         built.scorers,

@@ -29,16 +29,16 @@ from judgekit.traces.validation import check_samples
 
 def start_session(
     data: Iterable[Sample] | Path | str,
-    scorers: Iterable[ScorerOrText] | None,
+    scorers: Iterable[ScorerOrText] | None = None,
     *,
-    config: Path | str | None,
-    judge: str | None,
-    concurrency: int | None,
-    workers: Workers,
-    store: Path | str | None,
-    shard: str | None,
-    run_id: str | None,
-    sample: SampleChoice | None,
+    config: Path | str | None = None,
+    judge: str | None = None,
+    concurrency: int | None = None,
+    workers: Workers = THIS_PROCESS,
+    store: Path | str | None = None,
+    shard: str | None = None,
+    run_id: str | None = None,
+    sample: SampleChoice | None = None,
 ) -> Session:
     """Return the session of a new run that is described in Python; see `judgekit.run`."""
     built, samples = build_run(data, scorers, config, judge, shard=shard, run_id=run_id, sample=sample)
@@ -48,9 +48,9 @@ def start_session(
 
 def build_run(
     data: Iterable[Sample] | Path | str,
-    scorers: Iterable[ScorerOrText] | None,
-    config: Path | str | None,
-    judge: str | None,
+    scorers: Iterable[ScorerOrText] | None = None,
+    config: Path | str | None = None,
+    judge: str | None = None,
     *,
     shard: str | None = None,
     run_id: str | None = None,
@@ -104,7 +104,7 @@ def new_session(
     if run_id is not None and (before := _same_shard(runs, run_id, stored_options, inputs)) is not None:
         from judgekit.jobs.resume import resume_session  # noqa: PLC0415 - loads what reads files
 
-        return resume_session(Run(runs, before), None, objects=built.objects, concurrency=concurrency, workers=workers)
+        return resume_session(Run(runs, before), scorers=built.objects, concurrency=concurrency, workers=workers)
     record = RunRecord(
         started_at=now(),
         inputs=inputs,

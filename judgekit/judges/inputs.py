@@ -89,8 +89,7 @@ def _handoffs(sample: Sample, _: RenderOptions) -> str:
 
 PROMPT_INPUTS: dict[str, PromptInput] = {
     CONVERSATION: PromptInput(
-        lambda sample: bool(sample.trace.messages),
-        lambda sample, options: _conversation(sample.trace, options),
+        lambda sample: bool(sample.trace.messages), lambda sample, options: _conversation(sample.trace, options)
     ),
     "baseline": PromptInput(
         lambda sample: sample.baseline is not None and bool(sample.baseline.messages),

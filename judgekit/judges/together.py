@@ -15,15 +15,7 @@ from typing import Any, Self, cast
 
 from pydantic import BaseModel, RootModel, create_model, model_validator
 
-from judgekit.errors import (
-    ContextError,
-    FilterError,
-    JudgeError,
-    RefusalError,
-    ReplayError,
-    ReplyError,
-    TruncatedError,
-)
+from judgekit.errors import ContextError, FilterError, JudgeError, RefusalError, ReplayError, ReplyError, TruncatedError
 from judgekit.gathering import current_participant
 from judgekit.judges.answer import read_answer
 from judgekit.judges.decisions import MOST_TYPED_QUESTIONS, join_decisions

@@ -11,14 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from judgekit.database import (
-    ACCESS_CODES,
-    DATABASE_ERRORS,
-    connect,
-    enable_wal,
-    result_code,
-    schema_version,
-)
+from judgekit.database import ACCESS_CODES, DATABASE_ERRORS, connect, enable_wal, result_code, schema_version
 from judgekit.errors import StoreError
 from judgekit.locations import require_local
 from judgekit.runs.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, is_intact

@@ -92,11 +92,7 @@ class HandoffQuality(ScopedJudgedScorer):
         ]
         reason = f"{len(verdicts) - len(bad)} of {count_text(len(verdicts), 'hand-off')} good"
         return judgment.score(
-            self.name,
-            _VALUES[worst],
-            label=worst,
-            reason=join_limited([reason, *bad]),
-            details={"handoffs": details},
+            self.name, _VALUES[worst], label=worst, reason=join_limited([reason, *bad]), details={"handoffs": details}
         )
 
 

@@ -6,16 +6,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 from pydantic import Field, FiniteFloat, JsonValue
 
 from judgekit.traces.fast_models import CheckedInC
-from judgekit.traces.message import (
-    CALLER_MESSAGES,
-    FrozenModel,
-    JsonObject,
-    Many,
-    Message,
-    Requestor,
-    ToolCall,
-    Usage,
-)
+from judgekit.traces.message import CALLER_MESSAGES, FrozenModel, JsonObject, Many, Message, Requestor, ToolCall, Usage
 
 LabelSource: TypeAlias = Literal["human", "benchmark", "judge", "unknown"]
 """The origin of a label: a person, the code of a benchmark, a model used as judge, or unknown."""

@@ -93,11 +93,7 @@ class Trace(Recording):
         return tuple(next(errors[placed.branch.path]) for placed in walk_calls(Branch(self)))
 
     def render(
-        self,
-        *,
-        tool_result_limit: int = 8_000,
-        budget_tokens: int | None = None,
-        images: ImageSettings | None = None,
+        self, *, tool_result_limit: int = 8_000, budget_tokens: int | None = None, images: ImageSettings | None = None
     ) -> Rendering:
         """Return the conversation as text for a judge, with those of sub-agents; this is the only way it becomes text.
 
