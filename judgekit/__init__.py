@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from judgekit.scorers.generalization import Portability as Portability
     from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference as AgentGoalAccuracyWithoutReference
     from judgekit.scorers.goal import AgentGoalAccuracyWithReference as AgentGoalAccuracyWithReference
+    from judgekit.scorers.groundedness import Groundedness as Groundedness
     from judgekit.scorers.handoffs import HandoffQuality as HandoffQuality
     from judgekit.scorers.imported import Imported as Imported
     from judgekit.scorers.judged import JudgedScorer as JudgedScorer

@@ -10,7 +10,7 @@ JUDGED_MARK = "judgekit.judged"
 JUDGED_SCORERS = {
     *("agent_goal_accuracy_with_reference", "agent_goal_accuracy_without_reference", "agent_goal_with_reference"),
     *("agent_goal_without_reference", "answer_correctness", "conversation_completeness", "faithfulness", "handoffs"),
-    *("handoff_quality", "knowledge_retention", "pairwise", "panel", "plan_adherence", "prompt"),
+    *("groundedness", "handoff_quality", "knowledge_retention", "pairwise", "panel", "plan_adherence", "prompt"),
     *("refusal_appropriateness", "role_adherence", "step_efficiency", "task_completion", "tone"),
     *("tool_argument_grounding", "tool_result_use", "tool_selection", "topic_adherence", "user_frustration"),
     "weighted_criteria",

@@ -12,6 +12,7 @@ from judgekit.traces.images import ImageSettings
 from judgekit.traces.rendering import Rendering, compact_json, fence_text
 from judgekit.traces.sample import Sample
 from judgekit.traces.sample_path import ValuePath, sample_value, value_text
+from judgekit.traces.sentences import agent_sentences
 from judgekit.traces.trace import Trace
 from judgekit.traces.tree import branches
 
@@ -87,6 +88,13 @@ def _handoffs(sample: Sample, _: RenderOptions) -> str:
     )
 
 
+def _sentences(sample: Sample, _: RenderOptions) -> str:
+    """Return the sentences, numbered, each on one line, so that none can pass for another."""
+    listed = enumerate(agent_sentences(sample.trace), 1)
+    lines = (f"{number}. (message {message}) {' '.join(text.split())}" for number, (message, _, _, text) in listed)
+    return fence_text("sentences", "\n".join(lines))
+
+
 PROMPT_INPUTS: dict[str, PromptInput] = {
     CONVERSATION: PromptInput(
         lambda sample: bool(sample.trace.messages), lambda sample, options: _conversation(sample.trace, options)
@@ -104,6 +112,7 @@ PROMPT_INPUTS: dict[str, PromptInput] = {
     "documents": PromptInput(lambda sample: any(map(_is_not_blank, sample.documents or ())), _documents),
     "agents": PromptInput(lambda sample: len(agents(sample.trace)) > 1, _agents),
     "handoffs": PromptInput(lambda sample: bool(handoffs(sample.trace)), _handoffs),
+    "sentences": PromptInput(lambda sample: bool(agent_sentences(sample.trace)), _sentences),
     "tools": PromptInput(lambda sample: any(branch.trace.tools for branch in branches(sample.trace)), _tools),
     "fields": PromptInput(
         lambda sample: bool(sample.fields), lambda sample, _: fence_text("fields", compact_json(sample.fields))

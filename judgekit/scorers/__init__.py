@@ -45,6 +45,7 @@ SCORERS = {
     "agent_goal_accuracy_with_reference": "judgekit.scorers.goal:AgentGoalAccuracyWithReference",
     "agent_goal_accuracy_without_reference": "judgekit.scorers.goal:AgentGoalAccuracyWithoutReference",
     "handoff_quality": "judgekit.scorers.handoffs:HandoffQuality",
+    "groundedness": "judgekit.scorers.groundedness:Groundedness",
     "weighted_criteria": "judgekit.scorers.criteria:WeightedCriteria",
     "pairwise": "judgekit.scorers.pairwise:Pairwise",
     "panel": "judgekit.scorers.panel:Panel",

@@ -73,8 +73,14 @@ def check_message_numbers(cited: Iterable[MessageNumber], sample: Sample) -> Non
 
 def quotation_found(quotation: Quotation, sample: Sample) -> bool:
     """Return whether the cited message contains the quotation verbatim, ignoring differences in whitespace."""
-    text = " ".join(_message_lines(quotation, sample))
-    return any(quote and quote in text for quote in _as_written(quotation))
+    message = find_message(sample.trace, quotation.message)
+    return message is not None and has_quote(message_text(message), quotation.quote)
+
+
+def has_quote(text: str, quote: str) -> bool:
+    """Return whether a text contains a quote verbatim, ignoring differences in whitespace."""
+    text = " ".join(escape_surrogates(text).split())
+    return any(words and words in text for words in _as_written(quote))
 
 
 def quotation_suffices(quotation: Quotation, sample: Sample) -> bool:
@@ -84,7 +90,7 @@ def quotation_suffices(quotation: Quotation, sample: Sample) -> bool:
     """
     lines = _message_lines(quotation, sample)
     words = {*_WORD.findall(quotation.quote)} & {*_WORD.findall("\n".join(lines))}
-    whole = [quote for quote in _as_written(quotation) if quote in lines]
+    whole = [quote for quote in _as_written(quotation.quote) if quote in lines]
     return len(words) >= _LEAST_WORDS or any([quote] == lines or _SAYS.search(quote) for quote in whole)
 
 
@@ -94,7 +100,7 @@ def _message_lines(quotation: Quotation, sample: Sample) -> list[str]:
     return [words for line in lines if (words := " ".join(line.split()))]
 
 
-def _as_written(quotation: Quotation) -> list[str]:
-    """Return a quotation without and with what only stands in the rendering removed."""
-    bare = quotation.quote.removeprefix("| ").replace("\n| ", "\n").removeprefix("calls ")
-    return [" ".join(quote.split()) for quote in (quotation.quote, bare)]
+def _as_written(quote: str) -> list[str]:
+    """Return a quote without and with what only stands in the rendering removed."""
+    bare = quote.removeprefix("| ").replace("\n| ", "\n").removeprefix("calls ")
+    return [" ".join(words.split()) for words in (quote, bare)]

@@ -725,7 +725,8 @@ def test_scorers_are_listed_with_what_1_means_and_whether_they_ask(cli):
     assert (ended.code, ended.err) == (0, "")
     lines = ended.out.splitlines()
     judged = [
-        f"{name} (asks a judge)" for name in (*JUDGED, "handoff_quality", "weighted_criteria", "pairwise", "panel")
+        f"{name} (asks a judge)"
+        for name in (*JUDGED, "handoff_quality", "groundedness", "weighted_criteria", "pairwise", "panel")
     ]
     heads = lines[: lines.index(f"{judged[-1]}") + 1 : 2]
     own = heads[: -len(judged)]

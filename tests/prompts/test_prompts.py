@@ -14,7 +14,18 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from judgekit import HandoffQuality, Judge, Pairwise, PromptScorer, Sample, ScriptedJudge, TopicAdherence, Trace, read
+from judgekit import (
+    Groundedness,
+    HandoffQuality,
+    Judge,
+    Pairwise,
+    PromptScorer,
+    Sample,
+    ScriptedJudge,
+    TopicAdherence,
+    Trace,
+    read,
+)
 from judgekit.errors import RejectedError
 from judgekit.judges.inputs import PROMPT_INPUTS, RenderOptions
 from judgekit.judges.prompt import Prompt
@@ -34,6 +45,7 @@ SCALED = [prompt.name for prompt in shipped_prompts() if prompt.scale]
 OWN: dict[str, Callable[[Judge], Scorer]] = {
     "agent_goal_with_reference": AgentGoalAccuracyWithReference,
     "agent_goal_without_reference": AgentGoalAccuracyWithoutReference,
+    "groundedness": Groundedness,
     "handoffs": HandoffQuality,
     "pairwise": lambda judge: Pairwise("Which agent did what the user asked for?", judge),
     "topic_adherence": TopicAdherence,

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import re
 from importlib import import_module
 
 import pytest
@@ -36,7 +37,7 @@ WITHOUT_MESSAGES = {
 OF_SEVERAL_AGENTS = {"panel", "collaboration_efficiency"}
 """A panel leaves it to its members, and collaboration is between all agents."""
 JUDGED = {"topic_adherence", "agent_goal_accuracy_with_reference", "agent_goal_accuracy_without_reference", "prompt"}
-JUDGED |= {"weighted_criteria", "pairwise", "handoff_quality"}
+JUDGED |= {"weighted_criteria", "pairwise", "handoff_quality", "groundedness"}
 OPTIONS = {
     "tool_call_match": {"match": "contains"},
     "tool_constraints": {"constraints": [Forbid("look", {"q": "a"}), MaxSteps(5)]},
@@ -68,6 +69,15 @@ ANSWERS = {
     },
     "handoffs": {"handoffs": [{"handoff": 1, "task": "t", "use": "u", "given": 2, "used": 3, "verdict": "good"}]},
 }
+NO_CLAIM = {"kind": "none", "source": None, "document": None, "quote": "", "verdict": None, "bad": []}
+
+
+def reply(request):
+    """An answer to the question of any scorer."""
+    if request.schema_name == "groundedness":
+        numbers = re.findall(r"^\| (\d+)\. \(message ", request.messages[1].content, re.MULTILINE)
+        return {"entries": [{"sentence": int(number), **NO_CLAIM} for number in numbers]}
+    return ANSWERS[request.schema_name]
 
 
 def test_each_shipped_scorer_has_a_scope_or_reads_no_message():
@@ -132,7 +142,7 @@ def evidence(scorer, judge, changed):
 def test_what_a_sub_agent_does_changes_the_evidence_in_the_scope_tree_and_else_there_is_a_warning():
     cases = sorted(CLASSES.keys() - WITHOUT_MESSAGES - OF_SEVERAL_AGENTS - {"max_seconds", "unfinished"})
     for name in cases:
-        judge = ScriptedJudge(lambda request: ANSWERS[request.schema_name])
+        judge = ScriptedJudge(reply)
         options = OPTIONS.get(name, {}) | ({"judge": judge} if name in JUDGED else {})
         if name in {"precision_at_k", "recall_at_k", "hit_rate", "ndcg", "err"}:
             options = {**options, "k": 1} if "k" in inspect.signature(CLASSES[name]).parameters else options
@@ -162,7 +172,7 @@ def test_an_unknown_scope_is_refused():
 def test_sub_agents_of_a_baseline_matter_to_scorers_that_look_at_it():
     alone = sample(changed=False)
     alone = alone.model_copy(update={"trace": alone.trace.model_copy(update={"children": ()})})
-    judge = ScriptedJudge(lambda request: ANSWERS[request.schema_name])
+    judge = ScriptedJudge(reply)
     pair, tone, tools = (
         asyncio.run(attempt(scorer, alone))
         for scorer in (
