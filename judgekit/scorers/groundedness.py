@@ -58,9 +58,9 @@ class Groundedness(ScopedJudgedScorer):
 
     Sources are tool results, documents, instructions, and what users say of themselves. A claim is unsupported, whatever
     the judge says, if its quote is not in the source, or if the source comes later, is the agent's own words or, for an
-    action, not the result of a successful call. The label is ``contradicted`` if a claim is, else ``grounded``, ``partly``
-    or ``ungrounded``. Skipped if the agent claims nothing. One judge request a sample. Details: ``sentences``, with a
-    verdict, source, quote and spans each. Source: judgekit; sentences as in ADK's hallucinations_v1.
+    action, not the result of a successful call. Labels: ``contradicted`` if a claim is, else ``grounded``, ``partly`` or
+    ``ungrounded``. Skipped without claims. One judge request a sample. Details: ``sentences``, with a verdict, a source,
+    a quote and spans each. Source: judgekit; sentences as in ADK's hallucinations_v1.
 
     Example:
         ``Groundedness("openai/gpt-6-luna")``
@@ -75,25 +75,22 @@ class Groundedness(ScopedJudgedScorer):
         return (load_prompt("groundedness"),)
 
     async def _score(self, sample: Sample) -> Score:
-        (prompt,) = self.prompts
-        if missing := prompt.missing_inputs(sample):
+        if missing := self.prompts[0].missing_inputs(sample):
             return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
-        judgment = await self._judge.ask(prompt, sample, GroundednessAnswer, _check)
+        judgment = await self._judge.ask(self.prompts[0], sample, GroundednessAnswer, _check)
         rows = _rows(judgment.answer, judgment.sample)
         verdicts = Counter(str(row["verdict"]) for row in rows if row["verdict"])
         supported, claims = verdicts["supported"], verdicts.total()
         label = "grounded" if supported == claims else "partly" if supported else "ungrounded"
         label = "contradicted" if verdicts["contradicted"] else label if claims else "no_claims"
         flagged = sum(bool(row["numbers_missing"]) for row in rows)
-        reason = (
-            f"{supported} of {count_text(claims, 'claim')} supported, {flagged} with numbers_missing from the source"
-        )
+        reason = f"{supported} of {count_text(claims, 'claim')} supported, {flagged} with numbers_missing"
         bad = [row for row in rows if row["verdict"] not in (None, "supported")]
-        reasons = (
+        flaws = (
             f"message {row['message']}: {row['problem'] or row['verdict']}: {short_repr(row['text'])}" for row in bad
         )
         value: ScaleValue = supported / claims if claims else "skipped"
-        reason = join_limited([reason, *reasons])
+        reason = join_limited([reason, *flaws])
         score = judgment.score(self.name, value, label=label, reason=reason, details={"sentences": [*rows]})
         is_same = agent_sentences(judgment.sample.trace) == agent_sentences(sample.trace)
         redacted = () if is_same else ("spans are offsets in the text that was redacted for the judge",)
@@ -111,8 +108,8 @@ def _check(answer: GroundednessAnswer, sample: Sample) -> None:
 
 def _rows(answer: GroundednessAnswer, sample: Sample) -> list[JsonObject]:
     """Return the details on each entry, in the order of the sentences."""
-    order, passages = Chronology(sample.trace), message_passages(Branch(sample.trace), 0)
-    relayed = {passage.message_number for passage in passages if passage.same_as is not None}
+    order = Chronology(sample.trace)
+    relayed = {passage.message_number for passage in message_passages(Branch(sample.trace), 0) if passage.same_as}
     rows: list[JsonObject] = []
     for number, sentence in enumerate(agent_sentences(sample.trace), 1):
         entries = [entry for entry in answer.entries if entry.sentence == number]
@@ -123,8 +120,8 @@ def _rows(answer: GroundednessAnswer, sample: Sample) -> list[JsonObject]:
             spans = {passage: _span(passage, sentence) for passage in entry.bad}
             verdict = "unsupported" if problem else entry.verdict
             row: JsonObject = {**sentence._asdict(), "kind": entry.kind, "verdict": verdict, "problem": problem}
-            row["source"] = entry.source or (entry.document and f"document {entry.document}")
-            row["quote"] = entry.quote
+            source = entry.source or (entry.document and f"document {entry.document}")
+            row |= {"source": source, "quote": entry.quote}
             row["bad"] = [span for span in spans.values() if span]
             row["passages_missing"] = [passage for passage, span in spans.items() if not span]
             row["numbers_missing"] = [figure for figure in missing if verdict == "supported" and figure not in bad]

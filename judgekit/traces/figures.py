@@ -10,28 +10,23 @@ _Meanings: TypeAlias = set[Decimal | str | tuple[int, ...]]
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = rf"(?:{'|'.join(_MONTHS)})(?:uary|ruary|ch|il|e|y|ust|t|t?ember|ober)?\b"
 _FIGURE = re.compile(
-    rf"""(?<!\d)(?P<year>\d{{4}})[-/](?P<month>\d\d?)[-/](?P<day>\d\d?)(?!\d)
+    rf"""(?ix)(?<!\d)(?P<year>\d{{4}})[-/](?P<month>\d\d?)[-/](?P<day>\d\d?)(?!\d)
     |\b(?:(?P<name>{_MONTH})\.?\s+(?P<behind>\d\d?)(?:st|nd|rd|th)?|(?P<before>\d\d?)(?:st|nd|rd|th|\.)?\s+(?:of\s+)?(?P<last>{_MONTH}))
         (?!\d)(?:\.?,?\s+(?P<late>\d{{4}}))?
     |(?:(?<=\d)T|(?<![\d:]))(?P<hour>\d\d?)(?::(?P<minute>\d\d)(?::\d\d)?(?:\s*(?P<half>[ap])\.?m\b)?|\s*(?P<alone>[ap])\.?m\b)
     |(?P<id>(?<![\w-])(?!\d[\d.,]*-?[a-z]+(?![\w-]))(?=[a-z_-]*\d)(?=[\d-]*[a-z_])[a-z0-9_-]+)
-    |(?P<number>\d+(?:[.,'\u2019\u00a0\u202f]\d+)*)""",
-    re.IGNORECASE | re.VERBOSE,
+    |(?P<number>\d+(?:[.,'\u2019\u00a0\u202f]\d+)*)"""
 )
 
 
 def missing_figures(text: str, sources: Iterable[str]) -> list[str]:
     """Return the numbers, dates, times and ids of a text that stand in none of the sources, as they are written.
 
-    ``1,000`` equals ``1000``, ``3.50`` equals ``3.5``, ``May 5`` is in ``2026-05-05``, and ``5 pm`` in ``17:00``. The marker
-    of an item of a list is no number.
+    ``1,000`` equals ``1000``, ``May 5`` is in ``2026-05-05``, ``5 pm`` in ``17:00``. The number of a list's item is none.
     """
     shown = {meaning for source in sources for figure in _FIGURE.finditer(source) for meaning in _meanings(figure)[1]}
-    return [
-        figure[0]
-        for figure in _FIGURE.finditer(re.sub(r"\A\W*\d{1,3}[.)]\s", "", text))
-        if shown.isdisjoint(_meanings(figure)[0])
-    ]
+    figures = _FIGURE.finditer(re.sub(r"\A\W*\d{1,3}[.)]\s", "", text))
+    return [figure[0] for figure in figures if shown.isdisjoint(_meanings(figure)[0])]
 
 
 def _meanings(figure: re.Match[str]) -> tuple[_Meanings, _Meanings]:

@@ -10,21 +10,19 @@ from judgekit.traces.tree import Branch, MessageNumber, walk_messages
 
 _LINE_BREAKS = {ord("\r"): " ", **dict.fromkeys(map(ord, "\v\f\x1c\x1d\x1e\x85\u2028\u2029"), "\n")}
 _BLOCK = re.compile(  # of code, or a table: several lines with bars
-    r"^[ \t]*(`{3,}|~{3,})[^`\n]*$.*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)|(?:^[^\n|]*\|[^\n]*(?:\n|\Z)){2,}",
-    re.MULTILINE | re.DOTALL,
+    r"(?ms)^[ \t]*(`{3,}|~{3,})[^`\n]*$.*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)|(?:^[^\n|]*\|[^\n]*(?:\n|\Z)){2,}"
 )
 _MARKER = (  # in front of an item of a list, a heading or a quotation
     r"(?:[ \t]*(?:[-*+>\u2022\u2023\u25aa\u25cf\u25e6\u2013\u2014]|\#{1,6}|\(?(?:\d{1,3}|[a-z])[.)])(?:[ \t]+|(?=\n|\Z)))*"
 )
 _STOP = re.compile(
-    rf"""(?:^(?P<marker>{_MARKER})
+    rf"""(?imx)(?:^(?P<marker>{_MARKER})
     |(?P<short>(?<!\w)(?:(?:[a-z]\.)*[a-z]|mrs?|ms|dr|prof|sr|jr|st|mt|vs|approx|inc|ltd|dept|est|fig|nr|bzw|nos?(?=\.\ \d))\.)
     |(?:[.!?\u2026]+(?=(?:[^\w\s]|_)*(?:\s|\Z))|[\u3002\uff01\uff1f\uff61\u0964\u0965\u061f\u06d4\u0589\u1362\u104b\u17d4]+)
         ["'\u201d\u2019\u00bb\u203a)\]}}*_\u300d\u300f\uff09\u3011\u300b]*
-    )(?=[ \t]*(?P<following>\S?))""",
-    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+    )(?=[ \t]*(?P<following>\S?))"""
 )
-_TRIMMED = re.compile(r"\S(?:.*\S)?", re.DOTALL)
+_TRIMMED, _LETTER = re.compile(r"(?s)\S(?:.*\S)?"), re.compile(r"[^\W_]")
 
 
 class Sentence(NamedTuple):
@@ -57,17 +55,10 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     for block in _BLOCK.finditer(text):
         cuts += [*_ends(text, cuts[-1], block.start()), block.start(), block.end()]
     cuts += [*_ends(text, cuts[-1], len(text)), len(text)]
-    spans: list[tuple[int, int]] = []
-    is_worded = True
-    for piece in (_TRIMMED.search(text, start, end) for start, end in pairwise(cuts)):
-        has_letters = piece is not None and re.search(r"[^\W_]", piece[0]) is not None
-        if piece is not None and spans and not (has_letters and is_worded):
-            spans[-1] = spans[-1][0], piece.end()
-            is_worded = is_worded or has_letters
-        elif piece is not None:
-            spans.append(piece.span())
-            is_worded = has_letters
-    return spans
+    first = len(text) if (letter := _LETTER.search(text)) is None else letter.start()
+    starts = [0, *(start for start, end in pairwise(cuts) if start > first and _LETTER.search(text, start, end))]
+    pieces = [_TRIMMED.search(text, start, end) for start, end in pairwise([*starts, len(text)])]
+    return [piece.span() for piece in pieces if piece is not None]
 
 
 def _ends(text: str, start: int, stop: int) -> Iterator[int]:

@@ -26,6 +26,7 @@ from judgekit.runs.results import Run
 from judgekit.score import Score
 from judgekit.scorers.criteria import WeightedCriteria
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference
+from judgekit.scorers.groundedness import Groundedness
 from judgekit.scorers.handoffs import HandoffQuality
 from judgekit.scorers.judged import JudgedScorer
 from judgekit.scorers.pairwise import Pairwise
@@ -332,6 +333,7 @@ def test_without_usage_tokens_and_cost_are_unknown(server):
     "refused",
     [
         TopicAdherence,
+        Groundedness,
         HandoffQuality,
         lambda judge: Pairwise("Which is better?", judge),
         lambda judge: PromptScorer("tone", judge, require_evidence=True),

@@ -71,7 +71,7 @@ def test_the_value_is_the_share_of_claims_that_are_supported():
     score = scored(judge=judge)
     assert (score.value, score.label, score.status) == (3 / 5, "contradicted", "scored")
     assert score.reason == (
-        "3 of 5 claims supported, 0 with numbers_missing from the source; "
+        "3 of 5 claims supported, 0 with numbers_missing; "
         "message 5: unsupported: 'It costs $30.50 and it comes today.'; message 9: contradicted: 'I refunded it.'"
     )
     rows = score.details["sentences"]
@@ -188,7 +188,7 @@ def test_numbers_that_the_source_lacks_are_flagged_and_change_no_verdict():
     score = scored([entry(1, source=1, quote=quote), entry(2, source=1, quote=quote)], sample=Sample.of(messages))
     assert [row["numbers_missing"] for row in score.details["sentences"]] == [[], ["W18", "2,000"]]
     assert (score.value, score.label) == (1, "grounded")
-    assert score.reason == "2 of 2 claims supported, 1 with numbers_missing from the source"
+    assert score.reason == "2 of 2 claims supported, 1 with numbers_missing"
 
 
 def test_numbers_may_stand_in_any_source_of_the_sentence_or_in_its_bad_passages():

@@ -14,6 +14,7 @@ from judgekit.errors import ConfigError
 from judgekit.judges.prompt import Prompt
 from judgekit.scorers.criteria import WeightedCriteria
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference
+from judgekit.scorers.groundedness import Groundedness
 from judgekit.scorers.handoffs import HandoffQuality
 from judgekit.scorers.topic import TopicAdherence
 from judgekit.scoring import JudgedScorerProtocol, Scorer, attempt, scorer, signature
@@ -23,6 +24,7 @@ MODEL = "openai/judge-model"
 ASKING: dict[type, Callable[[Any], Any]] = {
     AgentGoalAccuracyWithReference: AgentGoalAccuracyWithReference,
     AgentGoalAccuracyWithoutReference: AgentGoalAccuracyWithoutReference,
+    Groundedness: Groundedness,
     HandoffQuality: HandoffQuality,
     Pairwise: lambda judge: Pairwise("Which one?", judge),
     PromptScorer: lambda judge: PromptScorer("tone", judge),
