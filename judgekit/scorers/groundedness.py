@@ -58,9 +58,8 @@ class Groundedness(ScopedJudgedScorer):
 
     Sources are tool results, documents, instructions, and what users say of themselves. A claim is unsupported, whatever
     the judge says, if its quote is not in the source, or if the source comes later, is the agent's own words or, for an
-    action, not the result of a successful call. Labels: ``contradicted`` if a claim is, else ``grounded``, ``partly`` or
-    ``ungrounded``. Skipped without claims. One judge request a sample. Details: ``sentences``, with a verdict, a source,
-    a quote and spans each. Source: judgekit; sentences as in ADK's hallucinations_v1.
+    action, no successful call's result. The label is ``contradicted``, ``grounded``, ``partly`` or ``ungrounded``. Skipped
+    without claims. One judge request a sample. Details: ``sentences``, each with its source. Source: see the prompt.
 
     Example:
         ``Groundedness("openai/gpt-6-luna")``

@@ -33,27 +33,21 @@ def _meanings(figure: re.Match[str]) -> tuple[_Meanings, _Meanings]:
     """Return what a figure may mean in a claim, and what it shows in a source."""
     if identity := figure["id"]:
         return {identity.casefold()}, {identity.casefold(), *map(Decimal, re.findall(r"\d{4,}", identity))}
-    if figure["number"]:
-        return _readings(figure["number"])
     if figure["hour"]:
         hour, minute, half = int(figure["hour"]), int(figure["minute"] or 0), figure["half"] or figure["alone"]
         afternoon = (hour % 12 + 12, minute)
         time = (hour, minute) if not half else afternoon if half in "pP" else (hour % 12, minute)
         return {time} if half else {time, afternoon}, {time}
+    if figure["number"]:  # 1,000 is 1000, 1,5 is 1.5, 1.000 may be either, and 1,2,3 is a list
+        groups, marks = re.split(r"\D", figure["number"]), re.findall(r"\D", figure["number"])
+        each: _Meanings = {Decimal(group) for group in groups}
+        meanings: _Meanings = set()
+        if len({*marks}) < 2 and all(len(group) == len("000") for group in groups[1:]):
+            meanings.add(Decimal("".join(groups)))
+        if marks and marks[-1] in ".," and marks.count(marks[-1]) == 1 and not (meanings and marks == [","]):
+            meanings.add(Decimal(f"{''.join(groups[:-1])}.{groups[-1]}"))
+        return meanings or each, meanings | each if "," in marks or not meanings else meanings
     name = figure["name"] or figure["last"]
     month = _MONTHS.index(name[:3].lower()) + 1 if name else int(figure["month"])
     year, day = int(figure["year"] or figure["late"] or 0), int(figure["day"] or figure["behind"] or figure["before"])
     return {(year, month, day)}, {(year, month, day), (0, month, day), *map(Decimal, (year, month, day))}
-
-
-def _readings(number: str) -> tuple[_Meanings, _Meanings]:
-    """Return the meanings of a number: 1,000 is 1000, 1,5 is 1.5, 1.000 may be either, and 1,2,3 is a list."""
-    groups, marks = re.split(r"\D", number), re.findall(r"\D", number)
-    each: _Meanings = {Decimal(group) for group in groups}
-    meanings: _Meanings = set()
-    if len({*marks}) < 2 and all(len(group) == len("000") for group in groups[1:]):
-        meanings.add(Decimal("".join(groups)))
-    if marks and marks[-1] in ".," and marks.count(marks[-1]) == 1 and not (meanings and marks == [","]):
-        meanings.add(Decimal(f"{''.join(groups[:-1])}.{groups[-1]}"))
-    meanings = meanings or each
-    return meanings, meanings | each if "," in marks else meanings

@@ -12,14 +12,12 @@ _LINE_BREAKS = {ord("\r"): " ", **dict.fromkeys(map(ord, "\v\f\x1c\x1d\x1e\x85\u
 _BLOCK = re.compile(  # of code, or a table: several lines with bars
     r"(?ms)^[ \t]*(`{3,}|~{3,})[^`\n]*$.*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)|(?:^[^\n|]*\|[^\n]*(?:\n|\Z)){2,}"
 )
-_MARKER = (  # in front of an item of a list, a heading or a quotation
-    r"(?:[ \t]*(?:[-*+>\u2022\u2023\u25aa\u25cf\u25e6\u2013\u2014]|\#{1,6}|\(?(?:\d{1,3}|[a-z])[.)])(?:[ \t]+|(?=\n|\Z)))*"
-)
 _STOP = re.compile(
-    rf"""(?imx)(?:^(?P<marker>{_MARKER})
+    r"""(?imx)(?:^(?P<marker>  # in front of an item of a list, a heading or a quotation
+        (?:[ \t]*(?:[-*+>\u2022\u2023\u25aa\u25cf\u25e6\u2013\u2014]|\#{1,6}|\(?(?:\d{1,3}|[a-z])[.)])(?:[ \t]+|(?=\n|\Z)))*)
     |(?P<short>(?<!\w)(?:(?:[a-z]\.)*[a-z]|mrs?|ms|dr|prof|sr|jr|st|mt|vs|approx|inc|ltd|dept|est|fig|nr|bzw|nos?(?=\.\ \d))\.)
     |(?:[.!?\u2026]+(?=(?:[^\w\s]|_)*(?:\s|\Z))|[\u3002\uff01\uff1f\uff61\u0964\u0965\u061f\u06d4\u0589\u1362\u104b\u17d4]+)
-        ["'\u201d\u2019\u00bb\u203a)\]}}*_\u300d\u300f\uff09\u3011\u300b]*
+        ["'\u201d\u2019\u00bb\u203a)\]}*_\u300d\u300f\uff09\u3011\u300b]*
     )(?=[ \t]*(?P<following>\S?))"""
 )
 _TRIMMED, _LETTER = re.compile(r"(?s)\S(?:.*\S)?"), re.compile(r"[^\W_]")
@@ -68,8 +66,9 @@ def _ends(text: str, start: int, stop: int) -> Iterator[int]:
         goes_on = match["following"].islower()
         if match["marker"] is not None:  # a line begins
             before = text[line : match.start()].rstrip()
-            is_marker = before != "" and words >= line + len(before)
-            if not is_marker and (not goes_on or match["marker"] or before.endswith(":")):
+            if not (before and words >= line + len(before)) and (
+                not goes_on or match["marker"] or before.endswith(":")
+            ):
                 yield match.start()
             line, words = match.span()
         elif match["short"] is None and not goes_on:
