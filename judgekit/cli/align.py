@@ -19,7 +19,6 @@ from judgekit.cli.outputs import print_line
 from judgekit.config import Config
 from judgekit.errors import ConfigError, JudgeError
 from judgekit.jobs.interrupts import InterruptHandler
-from judgekit.locations import location_text
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
@@ -38,11 +37,9 @@ def align(
     ],
     labels: Annotated[
         list[str] | None,
-        typer.Option(
-            parser=location_text,
-            metavar="FILE",
-            help="Human labels, as .csv or .jsonl files or URLs in the form of judgekit label; may be repeated. They are "
-            "stored with the run, and count with those of earlier files.",
+        options.files(
+            "Human labels, as .csv or .jsonl files or URLs in the form of judgekit label; may be repeated. They are "
+            "stored with the run, and count with those of earlier files."
         ),
     ] = None,
     judge: options.JudgeName = None,

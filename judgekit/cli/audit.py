@@ -13,11 +13,10 @@ from judgekit.analysis.human_agreement import ANNOTATOR_EPSILONS
 from judgekit.analysis.labels import deduplicate, read_label_file, recorded_labels
 from judgekit.analysis.stored_labels import stored_labels
 from judgekit.cli import options
-from judgekit.cli.app import MAX_INTEGER, app
+from judgekit.cli.app import app
 from judgekit.cli.label_files import store_labels
 from judgekit.cli.outputs import check_outputs, print_line, print_notices, print_written
 from judgekit.errors import ConfigError
-from judgekit.locations import location_text
 from judgekit.reports.audit import show_audit
 from judgekit.reports.export import write_text
 from judgekit.reports.glossary import explaining_terms
@@ -32,12 +31,10 @@ def audit(
     run: options.RunArgument,
     labels: Annotated[
         list[str] | None,
-        typer.Option(
-            parser=location_text,
-            metavar="FILE",
-            help="Human labels, as .csv or .jsonl files or URLs in the form of judgekit label, or scores of Langfuse, "
+        options.files(
+            "Human labels, as .csv or .jsonl files or URLs in the form of judgekit label, or scores of Langfuse, "
             "feedback of LangSmith or annotations of Phoenix; may be repeated. They are stored with the run, and count with "
-            "those of earlier files. Without any, the labels recorded with the conversations count.",
+            "those of earlier files. Without any, the labels recorded with the conversations count."
         ),
     ] = None,
     label: Annotated[
@@ -66,9 +63,7 @@ def audit(
             "(alternative annotator test).",
         ),
     ] = "experts",
-    show: Annotated[
-        int, typer.Option(min=0, max=MAX_INTEGER, metavar="N", help="Show the N worst disagreements of each scorer.")
-    ] = 3,
+    show: Annotated[int, options.number("Show the N worst disagreements of each scorer.")] = 3,
     output: options.ReportOption = None,
     store: options.StorePath = DEFAULT_RUNS_PATH,
     allow_code: options.AllowCode = False,

@@ -11,12 +11,11 @@ from judgekit.analysis.compare import Comparison
 from judgekit.analysis.compare import compare as compared
 from judgekit.analysis.labels import HumanLabel, deduplicate, read_labels, recorded_labels
 from judgekit.cli import options
-from judgekit.cli.app import MAX_INTEGER, app
+from judgekit.cli.app import app
 from judgekit.cli.label_files import store_labels
 from judgekit.cli.outcome import show_gates
 from judgekit.cli.outputs import check_outputs, print_written
 from judgekit.errors import ConfigError
-from judgekit.locations import location_text
 from judgekit.reports.compare import show_changes
 from judgekit.reports.export import write_text
 from judgekit.reports.glossary import explaining_terms
@@ -29,15 +28,7 @@ from judgekit.runs.store import DEFAULT_RUNS_PATH
 def compare(
     a: Annotated[str, typer.Argument(metavar="A", help="The number of the baseline run.")],
     b: Annotated[str, typer.Argument(metavar="B", help="The number of the run to compare with it, or last.")],
-    show: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=MAX_INTEGER,
-            metavar="N",
-            help="Show the N samples that got worse, and better, by most for each scorer.",
-        ),
-    ] = 3,
+    show: Annotated[int, options.number("Show the N samples that got worse, and better, by most for each scorer.")] = 3,
     gate: Annotated[
         list[str] | None,
         typer.Option(
@@ -47,11 +38,9 @@ def compare(
     ] = None,
     labels: Annotated[
         list[str] | None,
-        typer.Option(
-            parser=location_text,
-            metavar="FILE",
-            help="Human labels on samples of A, of B or of both, to correct the differences: files or URLs in the form "
-            "of judgekit label, whose column run names the run; may be repeated.",
+        options.files(
+            "Human labels on samples of A, of B or of both, to correct the differences: files or URLs in the form "
+            "of judgekit label, whose column run names the run; may be repeated."
         ),
     ] = None,
     label: Annotated[

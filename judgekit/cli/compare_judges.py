@@ -12,7 +12,7 @@ import typer
 from judgekit.analysis.compare_judges import JudgeComparison, compare_judges
 from judgekit.analysis.labels import HumanLabel, LabelFile, deduplicate, label_value, read_label_file, recorded_labels
 from judgekit.cli import options
-from judgekit.cli.app import MAX_INTEGER, app
+from judgekit.cli.app import app
 from judgekit.cli.outcome import report_outcome
 from judgekit.cli.outputs import check_outputs, print_line, print_notices, print_written
 from judgekit.cli.run import run_session, show_planned
@@ -23,7 +23,7 @@ from judgekit.gathering import asks_together
 from judgekit.jobs.building import BuiltScorers, build_scorers
 from judgekit.jobs.options import RunOptions
 from judgekit.jobs.starting import new_session
-from judgekit.locations import Location, location_text
+from judgekit.locations import Location
 from judgekit.reports.compare_judges import show_judges
 from judgekit.reports.export import write_text
 from judgekit.reports.glossary import explaining_terms
@@ -65,12 +65,10 @@ def compare(
     ] = None,
     labels: Annotated[
         list[str] | None,
-        typer.Option(
-            parser=location_text,
-            metavar="FILE",
-            help="People's answers to the question, as .csv or .jsonl files or URLs in the form of judgekit label, or scores of "
+        options.files(
+            "People's answers to the question, as .csv or .jsonl files or URLs in the form of judgekit label, or scores of "
             "Langfuse, feedback of LangSmith or annotations of Phoenix; may be repeated. If not given, the labels recorded with "
-            "the conversations.",
+            "the conversations."
         ),
     ] = None,
     label: Annotated[
@@ -88,15 +86,7 @@ def compare(
     sample: options.SampleOption = None,
     seed: options.Seed = 0,
     output: options.ReportOption = None,
-    show: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=MAX_INTEGER,
-            metavar="N",
-            help="Show N samples on which two judges disagree, for each pair of judges.",
-        ),
-    ] = 3,
+    show: Annotated[int, options.number("Show N samples on which two judges disagree, for each pair of judges.")] = 3,
     strict: options.Strict = False,
     store: options.StorePath = DEFAULT_RUNS_PATH,
     together: Annotated[

@@ -13,7 +13,7 @@ from judgekit.formats.inspection import Inspection
 from judgekit.formats.reading import Recordings
 from judgekit.formats.session_files import require_separate_output
 from judgekit.formats.writing import write
-from judgekit.locations import location_text, to_location
+from judgekit.locations import to_location
 from judgekit.terminal import console, printable_lines
 from judgekit.traces.sample import Sample
 
@@ -22,14 +22,7 @@ from judgekit.traces.sample import Sample
 def convert(
     file: options.RecordingsArgument,
     output: Annotated[
-        str,
-        typer.Option(
-            "--output",
-            "-o",
-            parser=location_text,
-            metavar="FILE",
-            help="The JSONL file or URL to write, also as .gz or .zst; - is standard output.",
-        ),
+        str, options.output("The JSONL file or URL to write, also as .gz or .zst; - is standard output.")
     ],
     to: Annotated[
         str,

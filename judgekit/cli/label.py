@@ -8,9 +8,8 @@ import typer
 from judgekit import registry
 from judgekit.analysis.sampling import draw_samples, is_not_applicable
 from judgekit.cli import options
-from judgekit.cli.app import MAX_INTEGER, app
+from judgekit.cli.app import app
 from judgekit.cli.outputs import check_outputs, print_line, print_written
-from judgekit.locations import location_text
 from judgekit.reports.export import write_text
 from judgekit.reports.sheet import LabelSheet
 from judgekit.runs.results import Run
@@ -22,18 +21,10 @@ def label(
     run: options.RunArgument,
     output: Annotated[
         list[str],
-        typer.Option(
-            "--output",
-            "-o",
-            parser=location_text,
-            metavar="FILE",
-            help="The sheet: .html, a page that works offline, or .csv for a spreadsheet; may be repeated.",
-        ),
+        options.output("The sheet: .html, a page that works offline, or .csv for a spreadsheet; may be repeated."),
     ],
     scorer: options.JudgedScorerOption = None,
-    n: Annotated[
-        int, typer.Option("--n", "-n", min=1, max=MAX_INTEGER, metavar="N", help="The number of samples.")
-    ] = 60,
+    n: Annotated[int, options.number("The number of samples.", "--n", "-n", least=1)] = 60,
     by_verdict: Annotated[
         bool,
         typer.Option(
@@ -47,11 +38,8 @@ def label(
     ] = None,
     train: Annotated[
         int,
-        typer.Option(
-            min=0,
-            max=MAX_INTEGER,
-            metavar="N",
-            help="For judgekit align: N more samples for the writing model to read, of which the judge is least sure.",
+        options.number(
+            "For judgekit align: N more samples for the writing model to read, of which the judge is least sure."
         ),
     ] = 0,
     seed: Annotated[int, typer.Option(metavar="N", help="The random seed; the same seed draws the same samples.")] = 0,

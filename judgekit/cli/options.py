@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
@@ -17,6 +17,22 @@ from judgekit.runs.rows import ScorerRecord
 from judgekit.traces.ending import NoAnswer
 
 _NUMBER = re.compile("-?[0-9]{1,100}")
+
+
+def files(text: str, *names: str) -> Any:
+    """Return an option for a file or URL, or several."""
+    return typer.Option(*names, parser=location_text, metavar="FILE", help=text)
+
+
+def output(text: str) -> Any:
+    """Return the option for files or URLs to write."""
+    return files(text, "--output", "-o")
+
+
+def number(text: str, *names: str, least: int = 0) -> Any:
+    """Return an option for a whole number."""
+    return typer.Option(*names, min=least, max=MAX_INTEGER, metavar="N", help=text)
+
 
 RecordingsArgument: TypeAlias = Annotated[
     str,
@@ -42,12 +58,7 @@ Encoding: TypeAlias = Annotated[
     str | None, typer.Option(metavar="NAME", help="The file's encoding, if it is not UTF-8.")
 ]
 ReferencesOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        parser=location_text,
-        metavar="FILE",
-        help="File or URL of references for traces without any, joined by id, input or metadata key.",
-    ),
+    str | None, files("File or URL of references for traces without any, joined by id, input or metadata key.")
 ]
 NoAnswerOption: TypeAlias = Annotated[
     NoAnswer | None,
@@ -68,9 +79,7 @@ JudgedScorerOption: TypeAlias = Annotated[
         metavar="NAME", help="The scorer whose question people answer; by default, the run's only judged scorer."
     ),
 ]
-Limit: TypeAlias = Annotated[
-    int | None, typer.Option(min=1, max=MAX_INTEGER, metavar="N", help="Score only the first N samples.")
-]
+Limit: TypeAlias = Annotated[int | None, number("Score only the first N samples.", least=1)]
 SampleOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
@@ -132,28 +141,15 @@ RunArgument: TypeAlias = Annotated[str, typer.Argument(metavar="RUN", help="The 
 StorePath: TypeAlias = Annotated[Path, typer.Option(metavar="FILE", help="The file that stores the runs.")]
 Output: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
-        "--output",
-        "-o",
-        parser=location_text,
-        metavar="FILE",
-        help="Write the run to a file or URL, in the format of its extension: .html, .jsonl, .csv, .parquet, .xml (JUnit), .md; may be repeated.",
+    output(
+        "Write the run to a file or URL, in the format of its extension: .html, .jsonl, .csv, .parquet, .xml (JUnit), .md; may be repeated."
     ),
 ]
 ReportOption: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
-        "--output",
-        "-o",
-        parser=location_text,
-        metavar="FILE",
-        help="Also write the result to a file or URL: .json, or .html with all samples; may be repeated.",
-    ),
+    output("Also write the result to a file or URL: .json, or .html with all samples; may be repeated."),
 ]
-Show: TypeAlias = Annotated[
-    int,
-    typer.Option(min=0, max=MAX_INTEGER, metavar="N", help="Show the reasons of the N lowest scores of each scorer."),
-]
+Show: TypeAlias = Annotated[int, number("Show the reasons of the N lowest scores of each scorer.")]
 
 
 def parse_columns(texts: Sequence[str] | None) -> dict[str, str]:

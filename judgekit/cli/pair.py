@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from judgekit.cli import options
 from judgekit.cli.app import app
 from judgekit.cli.outputs import print_line, print_written
 from judgekit.errors import ConfigError, TraceError, count_text, join_limited
@@ -31,12 +32,7 @@ def pair(
         str,
         typer.Argument(parser=location_text, metavar="BASELINE", help="Recordings of the same tasks, to compare with."),
     ],
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output", "-o", parser=location_text, metavar="FILE", help="The JSONL file or URL of pairs to write."
-        ),
-    ],
+    output: Annotated[str, options.output("The JSONL file or URL of pairs to write.")],
     format: Annotated[
         str | None, typer.Option(metavar="NAME", help="The format of both files; by default, detected for each.")
     ] = None,

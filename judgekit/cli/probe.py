@@ -20,7 +20,6 @@ from judgekit.errors import STOPS_JUDGE, ConfigError
 from judgekit.jobs.interrupts import InterruptHandler
 from judgekit.judges.judge import Judge
 from judgekit.judges.limits.rate_limit import requests_in_flight
-from judgekit.locations import location_text
 from judgekit.probes.outcome import RESULTS, ProbeOutcome, probe_outcomes, verdict
 from judgekit.probes.suite import probe_samples
 from judgekit.reports.export import write_text
@@ -40,14 +39,7 @@ def probe(
     judge: options.JudgeName = None,
     config: options.ConfigFile = None,
     output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            parser=location_text,
-            metavar="FILE",
-            help="Write every outcome to a JSON file or URL, whose name ends in .json.",
-        ),
+        str | None, options.output("Write every outcome to a JSON file or URL, whose name ends in .json.")
     ] = None,
     dry_run: options.DryRun = False,
     offline: options.Offline = False,
