@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from judgekit.scorers.classification.answers import AnswerMatch as AnswerMatch
     from judgekit.scorers.classification.labels import Classification as Classification
     from judgekit.scorers.criteria import WeightedCriteria as WeightedCriteria
+    from judgekit.scorers.failure_analysis import FailureAnalysis as FailureAnalysis
     from judgekit.scorers.flaws import ClaimsWithoutCall as ClaimsWithoutCall
     from judgekit.scorers.flaws import ErrorsIgnored as ErrorsIgnored
     from judgekit.scorers.flaws import InventedArguments as InventedArguments

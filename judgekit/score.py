@@ -22,6 +22,8 @@ ScaleValue: TypeAlias = Annotated[float, Field(ge=0, le=1)] | Literal["skipped",
 
 NOT_APPLICABLE_LABELS = ("not applicable", "not_applicable", "n/a")
 """Labels of any scale that say that the question does not apply to a sample."""
+NOT_FAILED = "not_failed"
+"""The label of a skip by a scorer that looks only at samples that failed: no other scorer says that this one did."""
 _YES = frozenset({"yes", "pass", "true"})
 _NO = frozenset({"no", "fail", "false"})
 

@@ -26,6 +26,7 @@ from judgekit.traces.validation import check_sample
 Result = TypeVar("Result")
 ScorerKind = TypeVar("ScorerKind", bound="Scorer")
 ScorerResult: TypeAlias = Score | float | tuple[float, str]
+ScoreCall: TypeAlias = Callable[[Sample], Awaitable[Score]]
 ScorerFunction: TypeAlias = Callable[[Sample], ScorerResult | Awaitable[ScorerResult]]
 NO_CONVERSATION = "the sample has no conversation"
 """The reason why scorers of conversations skip a sample without messages."""
@@ -35,9 +36,8 @@ NO_CONVERSATION = "the sample has no conversation"
 class Scorer(Protocol):
     """An object that scores samples, one at a time.
 
-    A single instance scores many samples concurrently, possibly in several threads, so it must be stateless or
-    thread-safe. ``ascore`` runs on the event loop and must not block it: work that takes seconds belongs in a thread
-    (``asyncio.to_thread``).
+    A single instance scores many samples concurrently, possibly in several threads, so it must be thread-safe. ``ascore``
+    runs on the event loop and must not block it: work that takes seconds belongs in a thread (``asyncio.to_thread``).
     """
 
     @property
@@ -201,15 +201,15 @@ async def compute_score(compute: Callable[[], Score], *, large: bool) -> Score:
     return await run_in_thread(compute) if large else compute()
 
 
-async def attempt(scorer: Scorer, sample: Sample) -> Score:
-    """Return the score of one sample. Errors become failed scores with their reason and cost.
+async def attempt(scorer: Scorer, sample: Sample, call: ScoreCall | None = None) -> Score:
+    """Return the score that ``ascore``, or ``call``, gives a sample. Errors become failed scores with their reason and cost.
 
     Raises:
         JudgekitError: The next sample would raise the same error (`judgekit.errors.STOPS`).
     """
     with ledger() as calls, scored_by(scorer):
         try:
-            score = await scorer.ascore(sample)
+            score = await (call or scorer.ascore)(sample)
             if not isinstance(score, Score):  # pyright: ignore[reportUnnecessaryIsInstance] - users may return anything
                 raise TypeError(f"{scorer.name} returned {score!r} instead of a Score")
         except BaseException as error:

@@ -49,7 +49,7 @@ NAMES = [
     *("max_tool_calls", "max_repeated_calls", "max_tool_error_rate", "max_tokens", "max_cost", "max_seconds"),
     *("errors_ignored", "invented_arguments", "unfinished", "claims_without_call"),
     *("imported", "topic_adherence", "agent_goal_accuracy_with_reference", "agent_goal_accuracy_without_reference"),
-    *("handoff_quality", "groundedness", "weighted_criteria", "pairwise", "panel", "prompt"),
+    *("handoff_quality", "groundedness", "failure_analysis", "weighted_criteria", "pairwise", "panel", "prompt"),
 ]
 OWN = "; name one of your own as file.py:NAME or package.module:NAME"
 KNOWN = f"{', '.join(NAMES[:10])}, and {len(NAMES) - 10} more"

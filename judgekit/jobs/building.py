@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 from judgekit.errors import ConfigError, join_limited
+from judgekit.follow_ups import FollowUpScorer
 from judgekit.jobs.options import RunOptions
 from judgekit.runs.runner import check_scorer_names
 from judgekit.scoring import Scorer, check_scorer, check_scorers, scorer_prompts
@@ -130,6 +131,9 @@ class BuiltScorers(NamedTuple):
         shared = [(scorer.name, spec) for scorer, spec in specs if workers.can_score(scorer)]
         if not shared:
             return
+        if following := next((scorer.name for scorer in self.scorers if isinstance(scorer, FollowUpScorer)), None):
+            way_out = f"run without it, then judgekit score RUN --scorer {following} without {workers.option}"
+            raise ConfigError(f"{workers}: {following} needs the scores that other workers make: {way_out}")
         if path is None:
             raise ConfigError(f"{workers}: the workers need a file to write to: name it, such as store='runs.sqlite'")
         if given:

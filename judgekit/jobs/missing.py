@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
+from judgekit.follow_ups import FollowUpScorer
 from judgekit.runs.store import RunStore
 from judgekit.score import ScoreStatus
 from judgekit.scoring import Scorer
@@ -34,9 +35,11 @@ class MissingScores:
         self._scored = scored
 
     def of(self, number: int) -> Sequence[Scorer]:
-        """Return the scorers that have to score the sample with this number."""
+        """Return the scorers that have to score the sample with this number; follow-ups again, if it gets other scores."""
         scored = self._scored(number // BLOCK).get(number, ())
-        return [scorer for index, scorer in self._scorers.items() if index not in scored]
+        missing = self._scorers.keys() - {*scored}
+        again = {index for index, scorer in self._scorers.items() if missing and isinstance(scorer, FollowUpScorer)}
+        return [scorer for index, scorer in self._scorers.items() if index in missing | again]
 
     def has_any(self, number: int) -> bool:
         """Return whether a scorer has to score the sample with this number."""

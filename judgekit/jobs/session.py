@@ -1,13 +1,16 @@
 """Sessions of runs: they begin or resume a run, make its missing scores, and end it."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection, Generator, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from math import inf
 from typing import TYPE_CHECKING
 
 from judgekit.errors import STOPS_JUDGE, StoreError
+from judgekit.follow_ups import SampleScores, check_follow_ups
 from judgekit.jobs.building import THIS_PROCESS, Workers
 from judgekit.jobs.interrupts import InterruptHandler
 from judgekit.jobs.missing import MissingScores
@@ -19,7 +22,7 @@ from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord, SampleCount
 from judgekit.runs.runner import Task, score_run
 from judgekit.runs.store import RunStore, now
-from judgekit.score import ScoreStatus
+from judgekit.score import Score, ScoreStatus
 from judgekit.scoring import Scorer, scorer_prompts
 from judgekit.traces.sample import Sample
 
@@ -73,6 +76,9 @@ class Session:
     interrupts: InterruptHandler = field(default_factory=InterruptHandler)
     _tasks: Iterator[Task] = field(default_factory=lambda: iter(()), init=False)
     _read_to_end: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        check_follow_ups(self.scorers, [scorer.name for scorer in self.record.scorers])
 
     def run(self) -> Run:
         """Score, and return the run.
@@ -152,8 +158,27 @@ class Session:
         everything = list(scorers.values())
         for number, sample in samples:
             if todo := everything if missing is None else missing.of(number):
-                yield Task(number, sample, todo)
+                yield Task(number, sample, todo, partial(self._stored_scores, number))
         self._read_to_end = True
+
+    def _stored_scores(self, number: int) -> SampleScores:
+        """Return the scores that a sample has from before, for scorers that follow others."""
+        stored = [] if self.before is None else self.store.sample_scores(self.before, number)
+        return SampleScores(stored, self._human_scores.get(number, ()))
+
+    @cached_property
+    def _human_scores(self) -> Mapping[int, Sequence[Score]]:
+        """The values of the human labels on a run, by sample."""
+        from judgekit.analysis.labels import label_value  # noqa: PLC0415 - only for runs with labels
+        from judgekit.analysis.stored_labels import stored_labels  # noqa: PLC0415
+
+        scores: dict[int, list[Score]] = defaultdict(list)
+        records = {scorer.name: scorer for scorer in self.record.scorers}
+        for label in stored_labels(Run(self.store, self.record)) if self.store.labeled_runs() else ():
+            grade = label_value(label, records[label.scorer]) if label.scorer in records else None
+            if label.number is not None and isinstance(grade, float):
+                scores[label.number].append(Score.scored(label.scorer, grade, reason=label.reason))
+        return scores
 
     async def _score(self) -> None:
         tally = self._tally()

@@ -163,6 +163,12 @@ class RunReader(RunFile):
             if statuses is None or row.score.status in statuses:
                 yield row
 
+    def sample_scores(self, record: RunRecord, sample: int) -> Sequence[Score]:
+        """Return the scores of a sample by its number; those that are damaged are left out."""
+        rows = self._with_samples(f"{_SCORES} AND sample = ? ORDER BY scorer", record.number, sample)
+        intact = [row for row, is_whole, stored in rows if is_whole and stored is not None]
+        return [self._score(record.scorers[row.scorer].name, row) for row in intact if row.scorer < len(record.scorers)]
+
     def scored_samples(self, run: int) -> Iterator[ScoredSample]:
         """Yield the samples that have a score, in order, with their rows; see `rows`."""
         rows = self._rows(f"{_SCORES} ORDER BY sample, scorer", run)

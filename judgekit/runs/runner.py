@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 from judgekit.errors import STOPS, STOPS_JUDGE, ConfigError, JudgeError, error_with_location, merge_errors
+from judgekit.follow_ups import FollowUpScorer, SampleScores
 from judgekit.gathering import Gathering, asks_together
 from judgekit.registry import allow_code
 from judgekit.runs.recorder import Recorder
@@ -16,7 +18,7 @@ from judgekit.runs.rows import Row, RunRecord
 from judgekit.runs.store import RunStore
 from judgekit.runs.textless import TextRemover
 from judgekit.score import JudgeCall, Score, in_run, ledger, outage_memory
-from judgekit.scoring import Scorer, attempt, gather_all, scorer_prompts
+from judgekit.scoring import ScoreCall, Scorer, attempt, gather_all, scorer_prompts
 from judgekit.traces.sample import Sample
 
 _LONGEST_WITHOUT_REST = 0.02  # seconds
@@ -24,11 +26,12 @@ _MOST_AT_ONCE = 10_000
 
 
 class Task(NamedTuple):
-    """A sample with its number and the scorers that are to score it."""
+    """A sample with its number, the scorers that are to score it, and a function that returns the scores that it has."""
 
     number: int
     sample: Sample
     scorers: Sequence[Scorer]
+    stored: Callable[[], SampleScores] = SampleScores
 
 
 def make_tasks(samples: Iterable[Sample], scorers: Sequence[Scorer]) -> Iterator[Task]:
@@ -100,11 +103,11 @@ async def score_tasks(
     """Score each sample with its scorers, and pass on each row as soon as it is made, in any order.
 
     For one sample, scorers that ask a judge, which have ``prompts``, run concurrently with the others, and one after
-    another, except those of a company. A scorer whose judge is down, or has no budget or quota left, scores no further
-    sample.
+    another, except those of a company; a `FollowUpScorer` runs after all of them. A scorer whose judge is down, or has
+    no budget or quota left, scores no further sample.
 
     Args:
-        tasks: The samples. No more of them are taken once all scorers have stopped.
+        tasks: The samples. No more of them are taken once all scorers that follow no others have stopped.
         scorers: The scorers of all tasks.
         emit: Called with each row.
         concurrency: The number of samples to score at once.
@@ -121,7 +124,10 @@ async def score_tasks(
         raise ConfigError(f"concurrency must be between 1 and {_MOST_AT_ONCE:,}, found {concurrency}")
     scoring = _Scoring(emit, begin)
     stopped = scoring.stopped
-    together = [scorer for company in companies for scorer in company]
+    following = [scorer for scorer in scorers if isinstance(scorer, FollowUpScorer)]
+    first = {scorer.name for scorer in scorers if scorer not in following} or {scorer.name for scorer in following}
+    companies = [[scorer for scorer in company if scorer not in following] for company in companies]
+    together = [*following, *(scorer for company in companies for scorer in company)]
     judged = [scorer for scorer in scorers if scorer_prompts(scorer) and scorer not in together]
     apart = (*judged, *together)
     remaining = iter(tasks)
@@ -129,7 +135,7 @@ async def score_tasks(
     async def work() -> None:
         loop = asyncio.get_running_loop()
         rested = loop.time()
-        while len(stopped) < len(scorers) and (task := next(remaining, None)) is not None:
+        while not first <= stopped.keys() and (task := next(remaining, None)) is not None:
             asking = [scorer for scorer in task.scorers if scorer in judged] if judged else ()
             others = [scorer for scorer in task.scorers if scorer not in apart] if apart else task.scorers
             joint = [company for company in companies if any(scorer in task.scorers for scorer in company)]
@@ -142,6 +148,7 @@ async def score_tasks(
                 )
             else:
                 await scoring.score(task, asking or others)
+            await scoring.score_after(task, [scorer for scorer in following if scorer in task.scorers])
             if loop.time() - rested > _LONGEST_WITHOUT_REST:
                 await rest()  # scorers that never wait would block Ctrl-C
                 rested = loop.time()
@@ -165,27 +172,43 @@ class _Scoring:
     emit: Callable[[Row], object]
     begin: Callable[[int, str, list[JudgeCall]], object]
     stopped: dict[str, JudgeError] = field(default_factory=dict[str, JudgeError])
+    scores: dict[int, list[Score]] = field(default_factory=dict[int, list[Score]])
 
     async def score(self, task: Task, some: Sequence[Scorer]) -> None:
         """Score a sample with some scorers, one after another, which lets a provider's prefix cache help."""
         for scorer in some:
-            if scorer.name in self.stopped:
-                continue
-            with ledger() as calls:
-                self.begin(task.number, scorer.name, calls)
-                try:
-                    score_made = await attempt(scorer, task.sample)
-                except STOPS_JUDGE as error:
-                    self.stopped.setdefault(scorer.name, error)
-                    continue
-                except asyncio.CancelledError as error:
-                    if (running := asyncio.current_task()) is None or running.cancelling():
-                        raise
-                    # Nobody canceled the work, so the scorer raised this, and it would end this worker without a word.
-                    reason, kind = error_with_location(error), type(error).__name__
-                    score_made = Score.failed(scorer.name, reason, error=kind, calls=calls)
-            allow_code(score_made.aggregate.partition(":")[0])  # of a scorer that runs here
-            self.emit(Row.of(task.number, task.sample, score_made))
+            await self._score(task, scorer)
+
+    async def score_after(self, task: Task, following: Sequence[FollowUpScorer]) -> None:
+        """Score a sample with scorers that follow others: they get its stored scores, and those that were just made."""
+        latest, stored = self.scores.pop(task.number, []), task.stored() if following else SampleScores()
+        others = {score.scorer: score for score in (*stored.of_scorers, *latest)}
+        for scorer in following:
+            others.pop(scorer.name, None)
+        for scorer in following:
+            scores = SampleScores([*others.values()], stored.of_people)
+            await self._score(task, scorer, partial(scorer.ascore_after, scores=scores))
+        self.scores.pop(task.number, None)
+
+    async def _score(self, task: Task, scorer: Scorer, call: ScoreCall | None = None) -> None:
+        if scorer.name in self.stopped:
+            return
+        with ledger() as calls:
+            self.begin(task.number, scorer.name, calls)
+            try:
+                score_made = await attempt(scorer, task.sample, call)
+            except STOPS_JUDGE as error:
+                self.stopped.setdefault(scorer.name, error)
+                return
+            except asyncio.CancelledError as error:
+                if (running := asyncio.current_task()) is None or running.cancelling():
+                    raise
+                # Nobody canceled the work, so the scorer raised this, and it would end this worker without a word.
+                reason, kind = error_with_location(error), type(error).__name__
+                score_made = Score.failed(scorer.name, reason, error=kind, calls=calls)
+        allow_code(score_made.aggregate.partition(":")[0])  # of a scorer that runs here
+        self.scores.setdefault(task.number, []).append(score_made)
+        self.emit(Row.of(task.number, task.sample, score_made))
 
     async def score_together(self, task: Task, company: Sequence[Scorer]) -> None:
         """Score a sample with those scorers of a company that the task has, at the same time."""

@@ -7,6 +7,7 @@ from math import ceil
 from judgekit.errors import count_text, join_limited
 from judgekit.runs.model_families import model_families
 from judgekit.runs.scorer_counts import UNSCORED_STATUSES, ScorerCounts
+from judgekit.score import NOT_FAILED
 from judgekit.traces.rendering import quoted_name
 
 _LABELS_SHOWN = 8
@@ -57,6 +58,9 @@ class ScorerSummary(ScorerCounts):
         if overall is not None and overall.name != "mean":
             figures = ", ".join(f"{one_line(name)} {_figure(value)}" for name, value in overall.metrics.items())
             yield "; ".join(filter(None, (overall.name, figures, overall.note)))
+        if NOT_FAILED in self.reasons.get("skipped", ()):
+            failed = sum(value < 1 for value in self.values)
+            yield f"{failed:,} of {self.qualifier}{self.total:,} samples failed visibly ({failed / self.total:.1%})"
         if self.is_graded:
             yield self.label_shares()
         if repeats := self.repeats:

@@ -46,6 +46,7 @@ SCORERS = {
     "agent_goal_accuracy_without_reference": "judgekit.scorers.goal:AgentGoalAccuracyWithoutReference",
     "handoff_quality": "judgekit.scorers.handoffs:HandoffQuality",
     "groundedness": "judgekit.scorers.groundedness:Groundedness",
+    "failure_analysis": "judgekit.scorers.failure_analysis:FailureAnalysis",
     "weighted_criteria": "judgekit.scorers.criteria:WeightedCriteria",
     "pairwise": "judgekit.scorers.pairwise:Pairwise",
     "panel": "judgekit.scorers.panel:Panel",

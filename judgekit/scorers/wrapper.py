@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from judgekit.errors import ConfigError
+from judgekit.follow_ups import FollowUpScorer
 from judgekit.score import ScaleValue
 from judgekit.scoring import (
     JudgePrompt,
@@ -26,13 +28,15 @@ class WrapperScorer(SyncScore):
     """The base of a dataclass with a field ``scorer``, whose prompts, labels, confidence and scope it takes over.
 
     Raises:
-        ConfigError: ``scorer`` is neither a scorer nor ``None``.
+        ConfigError: ``scorer`` is neither a scorer nor ``None``, or one that runs after others.
     """
 
     def __post_init__(self: _HasScorer) -> None:
         """Check the scorer."""
         if self.scorer is not None:
             check_scorer(self.scorer, "scorer")
+        if isinstance(self.scorer, FollowUpScorer):
+            raise ConfigError(f"{self.scorer.name} runs after other scorers, so it cannot be part of another one")
 
     @property
     def prompts(self: _HasScorer) -> Sequence[JudgePrompt]:

@@ -724,10 +724,8 @@ def test_scorers_are_listed_with_what_1_means_and_whether_they_ask(cli):
     ended = cli("scorers")
     assert (ended.code, ended.err) == (0, "")
     lines = ended.out.splitlines()
-    judged = [
-        f"{name} (asks a judge)"
-        for name in (*JUDGED, "handoff_quality", "groundedness", "weighted_criteria", "pairwise", "panel")
-    ]
+    others = ("handoff_quality", "groundedness", "failure_analysis", "weighted_criteria", "pairwise", "panel")
+    judged = [f"{name} (asks a judge)" for name in (*JUDGED, *others)]
     heads = lines[: lines.index(f"{judged[-1]}") + 1 : 2]
     own = heads[: -len(judged)]
     assert heads[-len(judged) :] == judged

@@ -25,6 +25,7 @@ from judgekit.judges.providers.price import Price
 from judgekit.runs.results import Run
 from judgekit.score import Score
 from judgekit.scorers.criteria import WeightedCriteria
+from judgekit.scorers.failure_analysis import FailureAnalysis
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference
 from judgekit.scorers.groundedness import Groundedness
 from judgekit.scorers.handoffs import HandoffQuality
@@ -335,6 +336,7 @@ def test_without_usage_tokens_and_cost_are_unknown(server):
         TopicAdherence,
         Groundedness,
         HandoffQuality,
+        FailureAnalysis,
         lambda judge: Pairwise("Which is better?", judge),
         lambda judge: PromptScorer("tone", judge, require_evidence=True),
         lambda judge: PromptScorer("tone", judge, by_agent=True),

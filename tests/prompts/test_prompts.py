@@ -15,6 +15,7 @@ import jsonschema
 import pytest
 
 from judgekit import (
+    FailureAnalysis,
     Groundedness,
     HandoffQuality,
     Judge,
@@ -27,7 +28,7 @@ from judgekit import (
     read,
 )
 from judgekit.errors import RejectedError
-from judgekit.judges.inputs import PROMPT_INPUTS, RenderOptions
+from judgekit.judges.inputs import PROMPT_INPUTS, RenderOptions, prompt_input
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import load_prompt, shipped_prompts
 from judgekit.judges.request import Request
@@ -46,6 +47,7 @@ OWN: dict[str, Callable[[Judge], Scorer]] = {
     "agent_goal_with_reference": AgentGoalAccuracyWithReference,
     "agent_goal_without_reference": AgentGoalAccuracyWithoutReference,
     "groundedness": Groundedness,
+    "failure_analysis": lambda judge: FailureAnalysis(judge, of="all"),
     "handoffs": HandoffQuality,
     "pairwise": lambda judge: Pairwise("Which agent did what the user asked for?", judge),
     "topic_adherence": TopicAdherence,
@@ -211,9 +213,9 @@ def test_a_request_is_hardly_longer_than_what_it_is_about(name):
     for sample in map(handed, map(completed, (HI, *EXAMPLES))):
         prompt, requests, _ = asked(name, sample)
         names = (*prompt.inputs, *prompt.optional)
-        inputs = sum(len(PROMPT_INPUTS[hole].text(sample, RenderOptions())) for hole in names)
+        inputs = sum(len(prompt_input(hole).text(sample, RenderOptions())) for hole in names)
         inputs += sum(len(text) for _, text in prompt.option_values)
-        limit = 1.3 * inputs + (4_000 if name == "handoffs" else 2_500)
+        limit = 1.3 * inputs + {"handoffs": 4_000, "failure_analysis": 7_000}.get(name, 2_500)
         assert all(sum(len(turn.content) for turn in sent.messages) <= limit for sent in requests)
 
 

@@ -13,6 +13,7 @@ from judgekit import Judge, JudgedScorer, Pairwise, PromptScorer, Repeat, Sample
 from judgekit.errors import ConfigError
 from judgekit.judges.prompt import Prompt
 from judgekit.scorers.criteria import WeightedCriteria
+from judgekit.scorers.failure_analysis import FailureAnalysis
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference
 from judgekit.scorers.groundedness import Groundedness
 from judgekit.scorers.handoffs import HandoffQuality
@@ -25,6 +26,7 @@ ASKING: dict[type, Callable[[Any], Any]] = {
     AgentGoalAccuracyWithReference: AgentGoalAccuracyWithReference,
     AgentGoalAccuracyWithoutReference: AgentGoalAccuracyWithoutReference,
     Groundedness: Groundedness,
+    FailureAnalysis: FailureAnalysis,
     HandoffQuality: HandoffQuality,
     Pairwise: lambda judge: Pairwise("Which one?", judge),
     PromptScorer: lambda judge: PromptScorer("tone", judge),

@@ -37,13 +37,14 @@ WITHOUT_MESSAGES = {
 OF_SEVERAL_AGENTS = {"panel", "collaboration_efficiency"}
 """A panel leaves it to its members, and collaboration is between all agents."""
 JUDGED = {"topic_adherence", "agent_goal_accuracy_with_reference", "agent_goal_accuracy_without_reference", "prompt"}
-JUDGED |= {"weighted_criteria", "pairwise", "handoff_quality", "groundedness"}
+JUDGED |= {"weighted_criteria", "pairwise", "handoff_quality", "groundedness", "failure_analysis"}
 OPTIONS = {
     "tool_call_match": {"match": "contains"},
     "tool_constraints": {"constraints": [Forbid("look", {"q": "a"}), MaxSteps(5)]},
     "weighted_criteria": {"weights": {"right": 1.0}},
     "pairwise": {"question": "Which is better?"},
     "prompt": {"prompt": "tone"},
+    "failure_analysis": {"of": "all"},
     "err": {"tool": "find", "max_grade": 1},
     **{name: {"budget": 0} for name in CLASSES if name.startswith("max_") and name != "max_repeated_calls"},
     **{name: {"tool": "find"} for name in CLASSES if issubclass(CLASSES[name], RankingScorer) and name != "err"},
@@ -66,6 +67,15 @@ ANSWERS = {
         "evidence_first": [],
         "evidence_second": [],
         "verdict": "tie",
+    },
+    "failure_analysis": {
+        "expected": "e",
+        "candidates": [],
+        "roots": [],
+        "reason": "so",
+        "fix": {"where": "nothing", "change": ""},
+        "label": "none_visible",
+        "verdict": "none_visible",
     },
     "handoffs": {"handoffs": [{"handoff": 1, "task": "t", "use": "u", "given": 2, "used": 3, "verdict": "good"}]},
 }

@@ -1,0 +1,124 @@
+"""Failure analysis on the command line, with a judge on a server."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from judgekit.runs.results import Run
+
+
+@pytest.fixture
+def analyzing(judging):
+    """A judge of goals and of failures, where the call of every second conversation is wrong."""
+    achieved = judging.answer
+
+    def answer(conversation: str) -> dict:
+        if "What went wrong in this conversation" not in conversation:
+            return achieved(conversation)
+        number = judging.number(conversation)
+        return {
+            "expected": "tool_0 is called.",
+            "candidates": [
+                {
+                    "message": 2,
+                    "quote": f"tool_{number}",
+                    "wrong": "another tool",
+                    "label": "wrong_tool",
+                    "repaired": False,
+                    "decisive": "yes",
+                }
+            ],
+            "roots": [{"message": 2, "symptom": "another tool is called than the one that was asked for"}],
+            "reason": "So nothing was done.",
+            "fix": {"where": "tool_description", "change": "Say what the tool does."},
+            "label": "wrong_tool",
+            "verdict": "failed",
+        }
+
+    judging.answer = answer
+    return judging
+
+
+GOALS = ("--scorer", "agent_goal_accuracy_without_reference")
+ANALYSIS = ("--scorer", "failure_analysis")
+
+
+def analyses(run: Run) -> list[tuple[str, str | None]]:
+    return [(row.score.status, row.score.label) for row in run.rows(scorer="failure_analysis")]
+
+
+def asked_what_went_wrong(judging) -> int:
+    return sum(times for text, times in judging.asked.items() if "What went wrong" in text)
+
+
+def test_a_run_analyzes_what_its_other_scorers_call_failed(cli, analyzing, conversations):
+    path = conversations(4)
+    planned = cli("run", path, *GOALS, *ANALYSIS, "--dry-run")
+    assert (planned.code, planned.table["failure_analysis"][0]) == (0, "4")
+    ended = cli("run", path, *ANALYSIS, *GOALS)
+    assert (ended.code, ended.err.count("error")) == (0, 0)
+    assert "failure_analysis: 2 of 4 samples failed visibly (50.0%)" in ended.out
+    assert analyses(Run.stored()) == [("skipped", "not_failed"), ("scored", "wrong_tool")] * 2
+    assert asked_what_went_wrong(analyzing) == 2
+    [request] = [text for text in analyzing.asked if "What went wrong" in text and "tool_3" in text]
+    assert '"reason":"the call was made","scorer":"agent_goal_accuracy_without_reference","value":0.0' in request
+
+
+def test_options_name_the_scorers_that_decide_and_a_file_of_labels(cli, analyzing, conversations):
+    path = conversations(4)
+    Path("labels.toml").write_text('[tools]\nwrong_tool = "another tool than ours"\n')
+    spec = "failure_analysis:of=tool_call_f1,labels=labels.toml"
+    assert cli("run", path, "--scorer", "tool_call_f1", *GOALS, "--scorer", spec).code == 0
+    assert analyses(Run.stored()) == [("skipped", "not_failed"), *[("scored", "wrong_tool")] * 3]
+    assert any("another tool than ours" in text for text in analyzing.asked)
+    Path("labels.toml").write_text("[tools]\n")
+    ended = cli("run", path, *GOALS, "--scorer", spec)
+    assert ended.code == 2
+    assert "failure_analysis: labels: labels.toml: expected 1 to 100 labels" in ended.err
+    ended = cli("run", path, *GOALS, "--scorer", 'failure_analysis:of=["tool_f1"]')
+    assert ended.code == 2
+    assert "no scorer for failure_analysis to follow is called 'tool_f1'" in ended.err
+    assert cli("run", path, *ANALYSIS).code == 2
+
+
+def test_it_is_added_to_a_stored_run_also_after_a_run_with_workers(cli, analyzing, conversations):
+    path = conversations(4)
+    refused = cli("run", path, "--scorer", "tool_call_f1", *ANALYSIS, "--workers", "2")
+    assert refused.code == 2
+    assert "judgekit score RUN --scorer failure_analysis without workers" in refused.err
+    assert cli("run", path, "--scorer", "tool_call_f1").code == 0
+    ended = cli("score", "last", *ANALYSIS, "--judge", "default")
+    assert ended.code == 0
+    assert "failure_analysis: 3 of 4 samples failed visibly (75.0%)" in ended.out
+    assert asked_what_went_wrong(analyzing) == 3
+
+
+@pytest.mark.processes
+def test_a_run_that_is_killed_between_the_others_and_the_analysis_goes_on_with_the_stored_scores(
+    analyzing, conversations, started, until
+):
+    path = conversations(40)
+    answer_both = analyzing.answer
+
+    def answer(conversation: str) -> dict:
+        if "What went wrong" in conversation:
+            analyzing.hangs_from = analyzing.asked.total() + 1
+        return answer_both(conversation)
+
+    def waiting() -> int:
+        run = Run.stored()
+        return len(list(run.rows(scorer="agent_goal_accuracy_without_reference"))) - len(analyses(run))
+
+    analyzing.answer = answer
+    process = started("run", path, *GOALS, *ANALYSIS)
+    until(lambda: analyzing.hangs_from is not None and waiting() > 0)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    assert waiting() > 0
+    analyzing.hangs_from, analyzing.answer = None, answer_both
+    assert started("resume").wait() == 0
+    found = Run.stored()
+    assert analyses(found) == [("skipped", "not_failed"), ("scored", "wrong_tool")] * 20
+    failed = [row.score.details["failed_by"] for row in found.rows(scorer="failure_analysis", statuses=["scored"])]
+    assert failed == [["agent_goal_accuracy_without_reference"]] * 20
