@@ -163,7 +163,7 @@ class Session:
 
     def _stored_scores(self, number: int) -> SampleScores:
         """Return the scores that a sample has from before, for scorers that follow others."""
-        stored = [] if self.before is None else self.store.sample_scores(self.before, number)
+        stored = () if self.before is None else self.store.sample_scores(self.before, number)
         return SampleScores(stored, self._human_scores.get(number, ()))
 
     @cached_property
