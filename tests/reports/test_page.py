@@ -21,6 +21,7 @@ from judgekit.reports.html import html_report
 from judgekit.runs.audit_records import Correction
 from judgekit.score import JudgeCall, Score
 from judgekit.scorers.goal import AgentGoalAccuracyWithReference
+from judgekit.scorers.groundedness import Groundedness
 from judgekit.scorers.prompted import PromptScorer
 from judgekit.scorers.tool_calls.accuracy import ToolCallAccuracy
 from judgekit.scorers.tool_calls.constraints import ToolConstraints
@@ -687,6 +688,19 @@ def hostile(tmp_path_factory) -> Path:
             "pairs": [{**call, "differences": [{"path": evil, "expected": evil, "actual": evil}]}],
             "missing": [call],
             "extra": [call],
+            "sentences": [
+                {
+                    "message": where,
+                    "start": 0,
+                    "text": evil,
+                    "kind": evil,
+                    "verdict": evil,
+                    "source": where,
+                    "quote": evil,
+                }
+                | {"bad": [[0, 20], [10, 30], [evil]], "problem": problem, "numbers_missing": [evil]}
+                for where, problem in ((1, None), (evil, evil))
+            ],
         }
         return Score.scored(
             f"evil {evil}",
@@ -1023,6 +1037,62 @@ def test_the_verdicts_on_agents_are_a_table_of_their_score(opened, tmp_path, vie
         expect(page.locator("#b-message-2\\.1\\.2")).to_be_focused()
         unfold(page)
         assert "by_agent" not in page.locator(".scores").inner_text()
+        found = axe.Axe().run(page).response["violations"]
+        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_the_sentences_of_groundedness_are_shown_with_their_sources(opened, tmp_path, viewport, scheme):
+    sample = Sample.of(
+        [
+            HumanMessage("Where is order 17?"),
+            AIMessage(tool_calls=[ToolCall("look", {"order": 17}, id="a")]),
+            ToolMessage('{"order": 17, "status": "shipped"}', tool_call_id="a"),
+            AIMessage(
+                "\U0001f44b Hello! Order 17 is shipped. \U0001f69a <b>It</b> comes on Monday at 9. I mailed you."
+            ),
+        ],
+        documents=["Each order comes in a box."],
+    )
+    claim = {
+        "kind": "fact",
+        "source": 3,
+        "document": None,
+        "quote": '"status": "shipped"',
+        "verdict": "supported",
+        "bad": [],
+    }
+    other = {"source": None, "document": None, "quote": "", "bad": []}
+    entries = [
+        other | {"sentence": 1, "kind": "none", "verdict": None},
+        claim | {"sentence": 2},
+        other | {"sentence": 3, "kind": "fact", "verdict": "unsupported", "bad": ["at 9", "on Monday"]},
+        claim | {"sentence": 3, "source": None, "document": 1, "quote": "comes in a box"},
+        claim | {"sentence": 4, "kind": "action", "quote": "mail sent"},
+    ]
+    judged = Groundedness(ScriptedJudge([{"entries": entries}]))
+    report(run([sample], [judged]), tmp_path / "grounded.html")
+    with opened(tmp_path / "grounded.html", "#/sample/0", viewport=viewport, color_scheme=scheme) as page:
+        rows = [" ".join(row.split()) for row in page.locator(".claims > li").all_inner_texts()]
+        assert rows[0] == "4 \U0001f44b Hello!"
+        assert "● supported fact message 3" in rows[1]
+        assert "\U0001f69a <b>It</b> comes on Monday at 9." in rows[2]
+        assert "◇ unsupported fact" in rows[2]
+        assert "● supported fact document 1" in rows[3]
+        assert "not in the source: 17" not in " ".join(rows)
+        assert "not in the source: 9" not in " ".join(rows)
+        assert "◇ unsupported action message 3" in rows[4]
+        assert "✕ quote missing" in rows[4]
+        assert page.locator(".claims mark.bad").all_inner_texts() == ["on Monday", "at 9"]
+        assert page.locator(".claims b").count() == 0
+        assert page.locator(".cites").inner_text().split() == ["cites", "3"]
+        assert page.locator(".score blockquote").count() == 0
+        page.locator(".claims .jump >> text=message 3").first.click()
+        expect(page.locator("#b-message-3")).to_be_focused()
+        expect(page.locator("#b-message-3 mark.quote")).to_have_text('"status": "shipped"')
+        unfold(page)
         found = axe.Axe().run(page).response["violations"]
         assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
         assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]

@@ -3,11 +3,12 @@
 /** Returns the messages that a score cites anywhere in its details, with the recording that they belong to. */
 function citationsOf(score, scorer) {
   const found = [];
-  const add = (side, message, quote) => isNumber(message) && found.push({ scorer, side, message, quote });
+  const add = (side, message, quote, listed = false) => isNumber(message) && found.push({ scorer, side, message, quote, listed });
   const walk = (value) => {
     if (Array.isArray(value)) return value.forEach(walk);
     if (value === null || typeof value !== "object") return;
     for (const [key, inner] of Object.entries(value)) {
+      if (key === "sentences") for (const row of sentenceRows(value) ?? []) if (!row.problem) add("trace", row.source, row.quote, true);
       const cites = /^evidence(_first|_second)?$/.test(key) && Array.isArray(inner);
       if (!cites) walk(inner);
       else for (const one of inner) add(sideOf(key, value), isNumber(one) ? one : one?.message, one?.quote);
@@ -65,6 +66,40 @@ function verdictsByAgent(rows, links) {
     cells: [count(row.calls), count(row.errors), row.repeats === null ? "–" : count(row.repeats), el("span", {}, agentVerdict(row, links))],
   }));
   return agentTable("verdicts", ["calls", "errors", "repeats", "verdict"], shown, links?.trace);
+}
+
+/** Returns the sentences of an agent in a score's details, each with a verdict; `null` if there are none. */
+function sentenceRows({ sentences: rows }) {
+  const is = (row) => typeof row?.text === "string" && Number.isInteger(row.start) && Array.isArray(row.bad) && row.bad.every(Array.isArray) && Array.isArray(row.numbers_missing);
+  return Array.isArray(rows) && rows.length && rows.every(is) ? rows : null;
+}
+
+const VERDICTS = { supported: "scored", contradicted: "failed", unsupported: "abstained" };
+
+/** Returns a list of sentences with their verdicts, linked to their messages and sources. */
+function sentenceList(rows, links) {
+  const cited = ({ source, quote }) => (source === null ? null : [isNumber(source) ? jump(source, links?.trace, `message ${source}`) : recorded(`${source}`), " ", quote ? el("q", { dir: "auto" }, visible(`${quote}`)) : null]);
+  const flaws = ({ problem, numbers_missing: numbers }) => [problem ? badge("failed", visible(`${problem}`.replaceAll("_", " "))) : null, numbers.length ? badge("abstained", visible(`not in the source: ${numbers.join(", ")}`)) : null];
+  const item = (row) => el("li", { class: row.verdict ? "claim" : "claim is-none" },
+    el("p", { class: "prose", dir: "auto" }, jump(row.message, links?.trace), " ", withBad(row)),
+    row.verdict ? el("p", { class: "lead" }, badge(VERDICTS[row.verdict] ?? "missing", visible(`${row.verdict} ${row.kind}`)), " ", cited(row), " ", flaws(row)) : null);
+  const claims = rows.filter((row) => row.verdict);
+  const open = claims.some((row) => row.verdict !== "supported" || row.numbers_missing.length);
+  return fold(`${plural(rows.length, "sentence")}, ${plural(claims.length, "claim")}`, () => el("ol", { class: "claims" }, rows.map(item)), { open, class: "made-of" });
+}
+
+/** Returns the text of a sentence with its bad passages marked. Offsets count code points. */
+function withBad({ text, start, bad }) {
+  const chars = [...text];
+  const part = (from, to) => visible(chars.slice(from, to).join(""));
+  const nodes = [];
+  let at = 0;
+  for (const [from, to] of bad.map(([from, to]) => [from - start, to - start]).sort((one, other) => one[0] - other[0])) {
+    if (from < at) continue;
+    nodes.push(part(at, from), el("mark", { class: "bad", title: "not supported" }, part(from, to)));
+    at = to;
+  }
+  return [...nodes, part(at)];
 }
 
 const OUTCOMES = ["matched", "differing", "out_of_order", "missing", "extra"];
@@ -141,16 +176,17 @@ function scoreBody(score, links, marks, exchanges) {
   const { reason, details, diff, calls, warnings, error } = score;
   const cited = citationsOf(score, "");
   const uncited = [...new Map(cited.map((one) => [`${one.side}${one.message}`, one])).values()];
-  const agents = agentRows(details);
-  const others = Object.fromEntries(Object.entries(details).filter(([name]) => !agents || name !== "by_agent"));
+  const agents = agentRows(details), sentences = sentenceRows(details);
+  const others = Object.fromEntries(Object.entries(details).filter(([name]) => !(agents && name === "by_agent") && !(sentences && name === "sentences")));
   return [
     error && !reason?.startsWith(error) ? el("p", { class: "problem" }, el("code", {}, error)) : null,
     reason ? reasonText(reason, links, marks) : el("p", { class: "nothing" }, "no reason given"),
     uncited.length ? el("p", { class: "cites" }, "cites ", uncited.map((one) => [jump(one.message, links[one.side], `${one.side === "baseline" ? "baseline " : ""}${one.message}`), " "])) : null,
-    cited.filter((one) => one.quote).map((one) => el("blockquote", { dir: "auto" }, visible(one.quote))),
+    cited.filter((one) => one.quote && !one.listed).map((one) => el("blockquote", { dir: "auto" }, visible(one.quote))),
     warnings.map((warning) => el("p", { class: "note" }, recorded(warning))),
     diff.length ? diffTable(diff, links) : null,
     agents ? verdictsByAgent(agents, links) : null,
+    sentences ? sentenceList(sentences, links) : null,
     Object.keys(others).length ? fold("details", () => tree(others, links), { class: "made-of" }) : null,
     calls.length ? fold(callsSummary(calls), () => calls.map((call, at) => judgeCall(call, exchanges?.[at])), { class: "made-of" }) : null,
   ].flat().filter(Boolean);
