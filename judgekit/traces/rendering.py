@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
-from typing import Any, Self
+from typing import Self
 
 from judgekit.look_alikes import tell_apart
 from judgekit.traces.images import Image, ImageSettings, hidden_image
@@ -259,7 +259,10 @@ def render_passages(passages: Sequence[Passage], hidden_media: Mapping[tuple[str
     Every header line starts with the mark in brackets and every line of content with ``| ``, so no content can pass for
     a header or end the conversation.
     """
-    text, mark = _enclosed([passage.rendered() for passage in passages])
+    rendered = [passage.rendered() for passage in passages]
+    mark = content_mark("\n[".join(("", *rendered))[1:])
+    body = f"\n[{mark}".join(("", *rendered)) or "\n"
+    text = escape_surrogates(f"[{mark} conversation begins]{body}\n[{mark} conversation ends]")
     shown = [(passage, passage.image) for passage in passages if passage.image is not None]
     return Rendering(
         text,
@@ -268,48 +271,6 @@ def render_passages(passages: Sequence[Passage], hidden_media: Mapping[tuple[str
         images=tuple((f"[{mark}{passage.header}", image) for passage, image in shown if not image.hidden),
         hidden_media=hidden_media,
     )
-
-
-def render_plain_messages(messages: Sequence[Message], tool_result_limit: int) -> Rendering | None:
-    """Return the rendering of a conversation in which nothing is special, as most are; ``None`` for any other.
-
-    It equals that of its passages, and takes a third of the time: the contents are texts, nothing is cut or omitted,
-    and each result has the id of exactly one call of the agent that is unanswered.
-    """
-    shown: list[str] = []
-    waiting: dict[str | None, str] = {}
-    """The words of the next result, by the id of its call."""
-    message: Any  # a role that is read once tells type checkers nothing about the message
-    for number, message in enumerate(messages, 1):
-        role, text = message.role, message.content
-        if not isinstance(text, str):
-            return None
-        words = role
-        if role == "tool":
-            words = waiting.pop(message.tool_call_id, None)
-            if words is None or message.requestor == "user" or message.is_error or len(text) > tool_result_limit:
-                return None
-        elif role == "assistant":
-            if message.agent is not None:
-                words = f"assistant {quoted_name(message.agent)}"
-        elif role == "user" and (message.name is not None or message.tool_calls):
-            return None
-        shown.append(_BAR.join((f" {number}] {words}", *text.splitlines())))
-        if role == "assistant":
-            for call in message.tool_calls:
-                if call.id is None or call.id in waiting or call.args_error is not None:
-                    return None
-                name = quoted_name(call.name)
-                waiting[call.id] = f"tool result of {name} (called in {number})"
-                shown.append(f" {number}] calls {name} {compact_json(call.args)}")
-    return Rendering(_enclosed(shown)[0], 0, has_sub_agents=False, images=(), hidden_media={})
-
-
-def _enclosed(shown: Sequence[str]) -> tuple[str, str]:
-    """Return rendered passages with their marks, and the mark."""
-    mark = content_mark("\n[".join(("", *shown))[1:])
-    body = f"\n[{mark}".join(("", *shown)) or "\n"
-    return escape_surrogates(f"[{mark} conversation begins]{body}\n[{mark} conversation ends]"), mark
 
 
 def fence_text(title: str, text: str) -> str:

@@ -15,7 +15,6 @@ from judgekit.traces.rendering import (
     limit_images,
     message_passages,
     render_passages,
-    render_plain_messages,
 )
 from judgekit.traces.shortening import shorten_passages
 from judgekit.traces.tree import Branch, MessageNumber, branches, walk_calls
@@ -120,10 +119,6 @@ class Trace(Recording):
         Raises:
             ValueError: The budget is too small even for the headers.
         """
-        if budget_tokens is None and images is None and not self.children:
-            plain = render_plain_messages(self.messages, tool_result_limit)
-            if plain is not None:
-                return plain
         shown: Sequence[Passage] = message_passages(Branch(self), tool_result_limit, images)
         if images is not None:
             most = images.max_images

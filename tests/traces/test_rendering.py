@@ -17,7 +17,6 @@ from judgekit.traces.rendering import (
     fence_text,
     message_passages,
     render_passages,
-    render_plain_messages,
 )
 from judgekit.traces.trace import Trace
 from judgekit.traces.tree import Branch
@@ -254,67 +253,6 @@ def test_the_mark_is_the_hash_of_what_it_marks(messages, limit):
     begins, *lines, ends = Trace(messages=messages).render(tool_result_limit=limit).split("\n")
     assert (begins, ends) == (f"[{mark} conversation begins]", f"[{mark} conversation ends]")
     assert "\n".join(lines) == rendered(messages, mark, limit)
-
-
-call_ids = st.none() | st.sampled_from(["", "1", "2"])
-paired_messages = st.lists(
-    st.builds(HumanMessage, content=hostile_content, name=st.none() | hostile_text)
-    | st.builds(
-        AIMessage,
-        content=hostile_text,
-        agent=st.none() | hostile_text,
-        tool_calls=st.lists(
-            st.builds(
-                ToolCall, name=hostile_text, args=st.dictionaries(hostile_text, hostile_text, max_size=2), id=call_ids
-            ),
-            max_size=2,
-        ),
-    )
-    | st.builds(
-        ToolMessage,
-        content=hostile_text,
-        tool_call_id=call_ids,
-        is_error=st.none() | st.booleans(),
-        requestor=st.sampled_from(["assistant", "user"]),
-    ),
-    max_size=8,
-)
-
-
-@given(hostile_messages | paired_messages, st.integers(0, 40))
-def test_one_pass_over_a_plain_conversation_renders_what_its_passages_do(messages, limit):
-    plain = render_plain_messages(messages, limit)
-    if plain is not None:
-        shown = render_passages(message_passages(Branch(Trace(messages=messages)), limit), {})
-        assert plain == shown
-        assert (plain.omitted, plain.has_sub_agents, plain.images) == (shown.omitted, False, ()) == (0, False, ())
-
-
-def test_most_conversations_are_plain():
-    messages = [
-        SystemMessage("Be brief."),
-        HumanMessage("Paris and Rome?"),
-        AIMessage("", tool_calls=[ToolCall("weather", {"city": "Paris"}, id="1"), ToolCall("weather", id="2")]),
-        ToolMessage("12", tool_call_id="2"),
-        ToolMessage("13\n| x", tool_call_id="1"),
-        AIMessage("", agent="a b", tool_calls=[ToolCall("weather", id="1")]),
-        ToolMessage("14", tool_call_id="1"),
-    ]
-    assert render_plain_messages(messages, 100) == Trace(messages=messages).render()
-    assert render_plain_messages([], 100) == Trace().render()
-    for special in (
-        HumanMessage([TextPart("x")]),
-        HumanMessage("x", name="ann"),
-        HumanMessage(tool_calls=[ToolCall("f", id="3")]),
-        AIMessage(tool_calls=[ToolCall("f")]),
-        AIMessage(tool_calls=[ToolCall("f", id="3"), ToolCall("f", id="3")]),
-        AIMessage(tool_calls=[ToolCall("f", "{broken", id="3")]),
-        ToolMessage("x"),
-        ToolMessage("x", tool_call_id="1"),
-    ):
-        assert render_plain_messages([*messages, special], 100) is None
-    for special in ({"is_error": True}, {"requestor": "user"}, {"content": "x" * 101}):
-        assert render_plain_messages([*messages[:3], messages[3].model_copy(update=special)], 100) is None
 
 
 def test_what_was_left_out_is_counted():

@@ -14,8 +14,6 @@ from judgekit.traces.equality import canonical_json
 
 _FEW_PAIRS = 500
 """The number of pairs of expected and actual calls that are compared within 5 ms."""
-_SOME_PAIRS = 12_000
-"""The number of pairs up to which typed JSON is compared in the thread of the event loop."""
 
 
 class CallPair(NamedTuple):
@@ -64,7 +62,7 @@ class Match:
         either = 2 * tp + self.fp + self.fn
         f1 = 2 * tp / either if either else None
         ratios = {"precision": self.precision, "recall": self.recall, "f1": f1}
-        ratio = None if calls.are_equal else ratios.get(rules.credit)
+        ratio = ratios.get(rules.credit)
         self.value = float(not self.fp + self.fn) if ratio is None else ratio
 
     def _best(self) -> Sequence[CallPair]:
@@ -174,9 +172,4 @@ class Match:
 
 def is_large(calls: Calls) -> bool:
     """Return whether pairing may take more than 5 ms: there are many pairs, or functions compare arguments."""
-    if calls.rules.calls_functions:
-        return True
-    pairs = len(calls.expected) * len(calls.actual)
-    if pairs <= _FEW_PAIRS or calls.are_equal:
-        return False
-    return pairs > _SOME_PAIRS or not all(calls.is_plain)
+    return calls.rules.calls_functions or len(calls.expected) * len(calls.actual) > _FEW_PAIRS
