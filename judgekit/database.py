@@ -18,13 +18,13 @@ DATABASE_ERRORS = (sqlite3.Error, OSError, MemoryError, UnicodeDecodeError)
 
 
 def create_parent_folder(path: Path) -> None:
-    """Create the folder of a new file if needed, with a ``.gitignore`` in judgekit's own that admits only audit records."""
+    """Create the folder of a new file if needed, with a ``.gitignore`` in judgekit's own that admits audit records and issues."""
     if path.exists():
         return
     path.parent.mkdir(parents=True, exist_ok=True)  # another process may be creating it
-    ignored = path.parent / ".gitignore"  # it admits itself, so that a clone with audit records has it
+    ignored = path.parent / ".gitignore"  # it admits itself, so that a clone has it too
     if path.parent.name == ".judgekit" and not ignored.exists():  # the user decides on their own folders
-        ignored.write_text("*\n!/.gitignore\n!/audits/\n!/audits/*.json*\n")
+        ignored.write_text("*\n!/.gitignore\n!/audits/\n!/audits/*.json*\n!/failures/\n!/failures/*.json\n")
 
 
 def connect(path: Path | None, *, read_only: bool = False) -> sqlite3.Connection:

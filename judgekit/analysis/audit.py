@@ -18,6 +18,7 @@ from judgekit.analysis.measures import VerdictPairs, value_kind
 from judgekit.analysis.noise import repeatability
 from judgekit.analysis.selection_bias import selection_bias
 from judgekit.analysis.spent_labels import alignments_of, question_names, spent_samples
+from judgekit.analysis.steps import step_agreement
 from judgekit.analysis.stored_labels import CombinedLabels, combine_labels
 from judgekit.errors import ConfigError, StoreError, count_text, join_limited, short_repr
 from judgekit.runs.anchors import anchors_status
@@ -185,6 +186,7 @@ class _Auditing:
         better = self._preferred_record(correction)
         annotators = {opinion.annotator for sample in matched.samples for opinion in sample.opinions}
         length = length_bias(pairs, self._lengths())
+        steps, steps_note = step_agreement(self.record, matched.samples)
         findings = ScorerAudit(
             scorer=self.record.name,
             fingerprint=self.record.signature,
@@ -202,13 +204,14 @@ class _Auditing:
             human_agreement=human_agreement(matched.samples, self.kind, by_verdict=pairs.by_verdict, epsilon=epsilon),
             disagreements=pairs.disagreements() if self.is_same_run else (),
             opinions={sample.row.index: sample.opinions for sample in matched.samples} if self.is_same_run else {},
+            steps=dict(steps),
             bias={**({"length": length} if length else {}), **position_bias(self.rows)},
             calibration=pairs.calibration(),
             noise=repeatability(self.all_rows),
             guarantee=None
             if guarantee is None
             else pairs.guarantee(self.rows, guarantee, delta, self._guarantee_obstacle(chosen)),
-            notes=[*self._notes(correction, chosen, better)],
+            notes=[*self._notes(correction, chosen, better), *filter(None, [steps_note])],
         )
         if better is None:
             self._store_record(findings, chosen)

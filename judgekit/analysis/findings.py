@@ -12,6 +12,7 @@ from judgekit.notebook import fragment, html_number_table, html_text_table, text
 from judgekit.runs.audit_records import ConfusionCounts, Correction, LabelSelection
 from judgekit.runs.intervals import Estimate
 from judgekit.traces.message import FrozenModel, Many
+from judgekit.traces.tree import MessageNumber
 
 ValueKind: TypeAlias = Literal["binary", "ordinal", "continuous"]
 
@@ -53,6 +54,7 @@ class Opinion(FrozenModel):
     label: str
     value: float | None
     reason: str = ""
+    message: MessageNumber | None = None
 
 
 class Disagreement(FrozenModel):
@@ -191,6 +193,7 @@ class ScorerAudit(FrozenModel):
         human_agreement: The agreement of people, if several labeled.
         disagreements: The samples on which people and judge disagree, worst first.
         opinions: Human labels by sample number.
+        steps: For an analysis of failures, how often it finds the messages that people marked, see `judgekit.analysis.steps`.
         bias: By name (``length``, ``position``), the dependence of verdicts on something that should not matter.
         calibration: The expected calibration error of the judge's confidence; ``None`` without one.
         noise: The repeatability of its verdicts, if it was asked several times.
@@ -214,6 +217,7 @@ class ScorerAudit(FrozenModel):
     human_agreement: HumanAgreement | None = None
     disagreements: Many[Disagreement] = ()
     opinions: dict[int, Many[Opinion]] = Field(default_factory=dict[int, Many[Opinion]])
+    steps: dict[str, Estimate] = Field(default_factory=dict)
     bias: dict[str, Estimate] = Field(default_factory=dict)
     calibration: Estimate | None = None
     noise: Repeatability | None = None
@@ -247,6 +251,7 @@ class ScorerAudit(FrozenModel):
             self._mean_section(),
             AuditSection("agreement", self.agreement),
             *([self.human_agreement.section] if self.human_agreement else ()),
+            AuditSection("failing step", self.steps),
             AuditSection("bias", self.bias, tuple(_BIAS[name] for name in self.bias if name in _BIAS)),
             AuditSection("calibration", calibration),
             *([self.noise.section] if self.noise else ()),

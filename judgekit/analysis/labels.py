@@ -9,7 +9,7 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, TypeAlias, cast
 
-from pydantic import Field, FiniteFloat, JsonValue, ValidationError
+from pydantic import BeforeValidator, Field, FiniteFloat, JsonValue, ValidationError
 
 from judgekit.analysis.label_exports import ExportedLabels
 from judgekit.errors import (
@@ -35,9 +35,21 @@ from judgekit.runs.rows import ScorerRecord
 from judgekit.score import ScaleValue, verdict_value
 from judgekit.traces.message import FrozenModel, RecordId
 from judgekit.traces.recording import Label
+from judgekit.traces.tree import MessageNumber
+
+_MESSAGE = re.compile(r"\d{1,9}(\.\d{1,9}\.\d{1,9})*", re.ASCII)
 
 SelectionMethod: TypeAlias = Literal["random", "stratified", "convenience"]
 """The way in which a sample was selected: drawn from all scored samples, drawn from one verdict, or picked by hand."""
+
+
+def _message_number(value: object) -> object:
+    """Return the number of a message in a cell of a table, which may be blank."""
+    if not isinstance(value, str):
+        return value
+    if value and not _MESSAGE.fullmatch(value):
+        raise ValueError(f"expected the number of a message, such as 4 or 4.2.1, found {short_repr(value)}")
+    return int(value) if value.isdecimal() else value or None
 
 
 class HumanLabel(FrozenModel):
@@ -47,6 +59,7 @@ class HumanLabel(FrozenModel):
         sample: The sample's id.
         scorer: The scorer whose question is answered.
         value: A label of the scale, a number in [0, 1], or yes or no; ``None`` if the sample was drawn but left blank.
+        message: The number of the message where it went wrong, or its path in a sub-agent, such as ``4.2.1``.
         annotator: The person who labeled; ``None`` stands for one and the same person.
         reason: The reason for the label.
         run: The number of the run that the sample was drawn from.
@@ -69,6 +82,7 @@ class HumanLabel(FrozenModel):
     sample: RecordId
     scorer: str
     value: bool | FiniteFloat | str | None = None
+    message: Annotated[MessageNumber | None, BeforeValidator(_message_number)] = None
     annotator: RecordId | None = None
     reason: str = ""
     run: int | None = Field(default=None, ge=1)
@@ -375,6 +389,7 @@ def _human_label(label: Label, sample: str, scorer: str) -> HumanLabel:
         annotator=label.annotator or (None if label.source == "human" else label.source),
         reason=label.reason or "",
         source=cast("Literal['human', 'benchmark', 'unknown']", label.source),
+        message=label.message,
     )
 
 

@@ -185,7 +185,9 @@ class _Finding:
         else:
             value = None if value == "skipped" else value
             text = str(label.value) if isinstance(label.value, str | bool) else f"{label.value:g}"
-            opinion = Opinion(annotator=label.annotator, label=text, value=value, reason=label.reason)
+            opinion = Opinion(
+                annotator=label.annotator, label=text, value=value, reason=label.reason, message=label.message
+            )
             before = self.opinions.setdefault(row.index, {}).setdefault(label.annotator, opinion)
             if before.value != value:
                 who = "an unnamed person" if label.annotator is None else repr(label.annotator)

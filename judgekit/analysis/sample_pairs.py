@@ -86,6 +86,7 @@ class SamplePairs:
         answers_b: The models that answered these scorers in B.
         companies_a: The prompts of the questions that were asked together with each scorer's in A.
         companies_b: The same for B.
+        units: The unit of each pair; pairs of one unit are not independent.
     """
 
     unpaired_a: UnpairedSamples
@@ -104,7 +105,7 @@ class SamplePairs:
     _side_b: "_Side"
     _positions_a: Numbers
     _positions_b: Numbers
-    _units: Numbers
+    units: Numbers
 
     @property
     def damaged_scores(self) -> Mapping[str, int]:
@@ -199,7 +200,7 @@ class SamplePairs:
             np.asarray(self._side_b.numbers)[at_b],
             np.asarray(first.values)[at_a],
             np.asarray(second.values)[at_b],
-            self._units[both],
+            self.units[both],
             first.scores_at(at_a),
             second.scores_at(at_b),
             {(_OUTCOMES[a], _OUTCOMES[b]): times for (a, b), times in left_out.most_common()},

@@ -155,6 +155,7 @@ class CombinedLabels:
                 "number": row.sample,
                 "recordings": self._run.recordings,
                 "value": None if row.value is None else from_json(row.value),
+                "message": None if row.message is None else from_json(row.message),
                 "given_at": datetime.fromtimestamp(row.given_at / 1e9, UTC),
             }
             label = HumanLabel.model_validate(fields)
@@ -223,11 +224,26 @@ def is_judge_name(annotator: str | None, run: Run, scorer: ScorerRecord) -> bool
 
 
 def _row(label: HumanLabel) -> LabelRow:
-    value = None if label.value is None else to_json(label.value).decode()
-    fields = {**label.model_dump(), "given_at": time.time_ns(), "sample": label.number, "value": value}
+    value, message = (None if part is None else to_json(part).decode() for part in (label.value, label.message))
+    fields = {
+        **label.model_dump(),
+        "given_at": time.time_ns(),
+        "sample": label.number,
+        "value": value,
+        "message": message,
+    }
     return LabelRow._make(fields[name] for name in LabelRow._fields)
 
 
 def _content(label: HumanLabel) -> tuple[object, ...]:
     value = (type(label.value), label.value)  # since True is 1
-    return label.scorer, value, label.reason, label.role, label.selection, label.probability, label.source
+    return (
+        label.scorer,
+        value,
+        label.message,
+        label.reason,
+        label.role,
+        label.selection,
+        label.probability,
+        label.source,
+    )

@@ -14,7 +14,13 @@ from judgekit.errors import JudgekitError
 
 _GROUPS = {
     "Score": {"run": "run", "resume": "run", "score": "run", "merge": "merge", "scorers": "lists", "demo": "run"},
-    "Results": {"runs": "runs", "compare": "compare", "plan-comparison": "plan_comparison", "export": "export"},
+    "Results": {
+        "runs": "runs",
+        "failures": "failures",
+        "compare": "compare",
+        "plan-comparison": "plan_comparison",
+        "export": "export",
+    },
     "Judges": {
         "label": "label",
         "plan-labels": "plan_labels",

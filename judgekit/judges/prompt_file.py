@@ -99,9 +99,7 @@ def _shipped_prompt(name: str) -> Prompt:
 
 
 def _names_in(folder: Path) -> Sequence[str]:
-    return sorted(
-        path.stem for path in folder.glob("*.md") if not path.stem.startswith(("system", "question.", "align."))
-    )
+    return sorted(path.stem for path in folder.glob("*.md") if "." not in path.stem and path.stem != "system")
 
 
 def _read_prompt(path: Path, text: str) -> Prompt:

@@ -4,7 +4,7 @@ import base64
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from pydantic import JsonValue
 from pydantic_core import to_json
@@ -36,6 +36,9 @@ from judgekit.runs.summary_table import column_rows, summary_columns
 from judgekit.runs.summary_text import ScorerSummary
 from judgekit.score import STATUSES
 
+if TYPE_CHECKING:
+    from judgekit.failures.report import FailureReport
+
 Found = TypeVar("Found")
 
 _SCRIPTS = (
@@ -50,10 +53,12 @@ _SCRIPTS = (
     "conversation",
     "scores",
     "audit",
+    "failures",
     "judges",
     "sample",
     "report",
 )
+FAILURE_ANALYSIS = "failure_analysis"
 _LOSSES = 50
 _LOSS_SAMPLES = 3
 _SLICES = 12  # ways to slice the samples
@@ -119,6 +124,9 @@ def html_report(
         wanted = {number for scorer_audit in (audit.scorers if audit else ()) for number in scorer_audit.opinions}
         wanted |= {flip.index for pair in (judges.pairs if judges else ()) for flip in pair.flips}
         wanted |= {gate.sample for gate in gates.gates if gate.sample is not None}
+        if (failures := _failures(reported)) is not None:
+            wanted |= {failure.row.index for issue in failures.issues for failure in issue.failures}
+            head["failures"] = {**failures.as_json(), "headline": failures.headline()}
         sides = [_Side("b", reported, Listing.of(reported, included=wanted), _corrections(reported, audit))]
     run = sides[0].run
     head["judges"] = None if judges is None else page_data(judges)
@@ -136,11 +144,21 @@ def html_report(
         columns=columns,
         rows=column_rows(columns),
         has_audit=audit is not None,
+        has_failures="failures" in head,
         gates=head["gates"],
         head=script_json(head),
         lists=((f"list-{side.name}", _packed(side.listing.columns(side.scorers))) for side in sides),
         samples=(packed for side in sides for packed in _samples(side)),
     )
+
+
+def _failures(run: Run) -> "FailureReport | None":
+    """Return the failures of a run as they were sorted last, if it has an analysis of them."""
+    if not any(scorer.name == FAILURE_ANALYSIS for scorer in run.scorers):
+        return None
+    from judgekit.failures.finding import find_failures  # noqa: PLC0415 - loads judges
+
+    return find_failures(run, keep=False)
 
 
 def _gates(gate_results: GateResults) -> JsonValue:

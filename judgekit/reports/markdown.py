@@ -90,7 +90,7 @@ def _report(run: Run, gates: GateResults) -> Iterator[str]:
         yield f"\n<details><summary>Losses of <code>{_in_html(scorer)}</code></summary>\n\n"
         yield _row(("loss", "samples", "share")) + _row(("---", "--:", "--:"))
         for loss in losses[:_LOSSES]:
-            yield _Quoted(_row((_cell(loss.text), f"{len(loss.samples):,} of {loss.total:,}", str(loss.share))))
+            yield _Quoted(_row((cell_text(loss.text), f"{len(loss.samples):,} of {loss.total:,}", str(loss.share))))
         if (more := len(losses) - _LOSSES) > 0:
             yield f"\nand {more:,} more\n"
         yield "\n</details>\n"
@@ -119,14 +119,15 @@ def _table(run: Run, corrected: Mapping[str, Estimate]) -> Iterator[str]:
     yield _row([column.name for column in columns])
     yield _row(["---" if column.is_text else "--:" for column in columns])
     escaped = [
-        text_column._replace(cells=tuple(map(_cell, text_column.cells))) if text_column.is_text else text_column
+        text_column._replace(cells=tuple(map(cell_text, text_column.cells))) if text_column.is_text else text_column
         for text_column in columns
     ]
     yield from map(_row, column_rows(escaped))
 
 
-def _cell(text: str) -> str:
-    return _code(text.replace("|", "¦")) if text else ""  # a bar would end the cell, even in code
+def cell_text(text: str) -> str:
+    """Return text as code for a cell of a table, in which nothing is markup; a bar would end the cell, even in code."""
+    return _code(text.replace("|", "¦")) if text else ""
 
 
 def _notes(line: ScorerSummary, gates: GateResults) -> Iterator[str]:

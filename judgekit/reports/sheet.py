@@ -27,6 +27,8 @@ from judgekit.traces.trace import Trace
 SCRIPTS = ("dom", "conversation", "label")
 _STYLES = ("report", "label")
 _CONVERSATION = ("damaged", "messages", "baseline", "unlinked")
+NONE_VISIBLE = "none_visible"
+"""The label without a failure; a scale that has it is about failures, whose messages people can mark."""
 _LONGEST_CELL = 32_000  # characters; spreadsheets cut cells off at 32,767
 _YES_OR_NO = {0.0, 1.0}
 _OF_PAIRS = {0.0, 0.5, 1.0}
@@ -104,6 +106,7 @@ class LabelSheet:
             "question": self.question,
             "instructions": self.scorer.instructions,
             "choices": [list(drawn) for drawn in self.choices],
+            "marks": NONE_VISIBLE if NONE_VISIBLE in self.scorer.scale else None,
             "samples": [list(drawn) for drawn in self.drawn_samples],
         }
         # The key tells the labels that a browser stores from those of another sheet.
@@ -115,6 +118,7 @@ class LabelSheet:
             title=f"Label run {self.run.number}: {self.scorer.name}",
             version=self.run.record.version,
             head=script_json(about),
+            marks=about["marks"],
             samples=contents,
         )
 

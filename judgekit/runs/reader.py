@@ -12,7 +12,7 @@ from judgekit.errors import StoreError
 from judgekit.runs.file import RunFile
 from judgekit.runs.hashes import SampleHashes
 from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, Row, RunRecord, ScorerResult
-from judgekit.runs.schema import KEYS, LabelRow, SampleRow, ScoreRow, decompress, is_intact
+from judgekit.runs.schema import KEYS, IssueRow, LabelRow, SampleRow, ScoreRow, decompress, is_intact
 from judgekit.runs.units import CopiedRecording, RunUnits
 from judgekit.runs.usage import ConversationUsage
 from judgekit.score import JudgeCall, JudgeExchange, Score, ScoreStatus
@@ -268,6 +268,12 @@ class RunReader(RunFile):
         """Yield the human labels on samples of a run, in the order in which they were given; ``None`` for damaged ones."""
         for row in self._select("SELECT * FROM labels WHERE run = ? ORDER BY given_at, sample", run):
             yield LabelRow(*row[:-1]) if is_intact(row) else None
+
+    def issue_rows(self, run: int, scorer: str) -> Iterator[IssueRow]:
+        """Yield the stored issues of a run's failures. Damaged rows are left out, since they can be made again."""
+        for row in self._select("SELECT * FROM issues WHERE run = ? AND scorer = ?", run, scorer):
+            if is_intact(row):
+                yield IssueRow(*row[:-1])
 
     def labeled_runs(self) -> Sequence[int]:
         """Return the numbers of the runs that have human labels."""

@@ -183,6 +183,7 @@ class ScorerRecord(FrozenModel):
         judged: Whether a judge gives its scores, now or when they were recorded.
         question: The question to the judge in a sentence; empty without a judge.
         scale: The values of the labels that the judge chooses from; empty if there are none.
+        label_groups: The group of each label of the scale, if labels have groups.
         instructions: The complete instructions to the judge, with a name in place of each input.
         inputs: The names of these inputs.
         system: The system messages of the requests to the judge.
@@ -196,6 +197,7 @@ class ScorerRecord(FrozenModel):
     judged: bool
     question: str = ""
     scale: dict[str, ScaleValue] = Field(default_factory=dict[str, ScaleValue])
+    label_groups: dict[str, str] = Field(default_factory=dict[str, str])
     instructions: str = ""
     inputs: Many[str] = ()
     system: str = ""
@@ -222,6 +224,7 @@ class ScorerRecord(FrozenModel):
             inputs=tuple(dict.fromkeys(name for prompt in prompts for name in (*prompt.inputs, *prompt.optional))),
             system="\n\n".join(dict.fromkeys(getattr(prompt, "system", "") for prompt in prompts)),
             scope=scorer_scope(scorer),
+            label_groups=dict(getattr(scorer, "label_groups", {})),
             alignments=tuple(
                 dict.fromkeys(alignment for prompt in prompts if (alignment := getattr(prompt, "alignment", "")))
             ),

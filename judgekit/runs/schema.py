@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from judgekit.score import ScoreStatus
 
 APPLICATION_ID = int.from_bytes(b"jrun")
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 COMPRESSION_LEVEL = 1
 """The fastest level of zlib."""
 _EQUAL_ALIKE = 2
@@ -38,12 +38,14 @@ _COLUMNS = {
     """,
     "labels": """
         run INTEGER NOT NULL, given_at INTEGER NOT NULL, sample INTEGER NOT NULL, scorer TEXT NOT NULL, annotator TEXT,
-        value TEXT, reason TEXT NOT NULL, role TEXT, selection TEXT, probability REAL, source TEXT NOT NULL, file TEXT
+        value TEXT, message TEXT, reason TEXT NOT NULL, role TEXT, selection TEXT, probability REAL, source TEXT NOT NULL,
+        file TEXT
     """,
     "results": """
         run INTEGER NOT NULL, scorer INTEGER NOT NULL, scores INTEGER NOT NULL, failed INTEGER NOT NULL,
         n INTEGER NOT NULL, mean REAL, low REAL, high REAL
     """,
+    "issues": "run INTEGER NOT NULL, scorer TEXT NOT NULL, sample INTEGER NOT NULL, issue TEXT NOT NULL, stability REAL",
 }
 KEYS = {
     "samples": "run, number",
@@ -54,13 +56,15 @@ KEYS = {
     "unscored_calls": "run, id",
     "labels": "run, given_at, sample",
     "results": "run, scorer",
+    "issues": "run, scorer, sample",
 }
 """The primary keys of the tables that hold the parts of runs."""
-_WITHOUT_ROWID = ("samples", "scores", "unscored_calls", "results")
+_WITHOUT_ROWID = ("samples", "scores", "unscored_calls", "results", "issues")
 """Tables with short rows; with long rows, searching for a key would be slow."""
 
-PART_TABLES = tuple(table for table in KEYS if table != "results")
-"""The tables that hold the parts of a run; its results are computed from them."""
+COMPUTED_TABLES = ("results", "issues")
+PART_TABLES = tuple(table for table in KEYS if table not in COMPUTED_TABLES)
+"""The tables that hold the parts of a run; its results and issues are computed from them."""
 
 
 class SampleRow(NamedTuple):
@@ -104,7 +108,7 @@ class LabelRow(NamedTuple):
     """A row of the table of human labels, to which labels are only added, so that changes can be counted.
 
     ``given_at`` is the time in nanoseconds since 1970; no two labels that are added to a file have the same. ``sample`` is the
-    number of the sample in the run, and ``value`` is JSON, or ``None`` if the sample was drawn and left blank. ``file`` is
+    number of the sample in the run, and ``value`` and ``message`` are JSON, or ``None`` if the sample was drawn and left blank. ``file`` is
     the name of the file that the label came from. The other columns are fields of `judgekit.analysis.labels.HumanLabel`.
     """
 
@@ -114,12 +118,23 @@ class LabelRow(NamedTuple):
     scorer: str
     annotator: str | None
     value: str | None
+    message: str | None
     reason: str
     role: str | None
     selection: str | None
     probability: float | None
     source: str
     file: str | None
+
+
+class IssueRow(NamedTuple):
+    """A row of the table of issues: the issue of a failed sample, by the scorer that analyzed it, see `judgekit.failures`."""
+
+    run: int
+    scorer: str
+    sample: int
+    issue: str
+    stability: float | None
 
 
 SCHEMA = (

@@ -9,7 +9,7 @@ from pathlib import Path
 from judgekit.errors import StoreError
 from judgekit.runs.reader import RunReader
 from judgekit.runs.rows import RunRecord, ScorerResult
-from judgekit.runs.schema import PART_TABLES, LabelRow, checksum
+from judgekit.runs.schema import COMPUTED_TABLES, PART_TABLES, IssueRow, LabelRow, checksum
 
 DEFAULT_RUNS_PATH = Path(".judgekit/runs.sqlite")
 """The file in which the command line keeps its runs."""
@@ -98,13 +98,20 @@ class RunStore(RunReader):
                 "INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [(*row, checksum(row)) for row in rows]
             )
 
+    def write_issues(self, run: int, scorer: str, rows: Iterable[IssueRow]) -> None:
+        """Replace the issues of a run's failures, as one scorer analyzed them."""
+        store = RunStore(self.path) if self.read_only else self
+        with store.transaction() as db:
+            db.execute("DELETE FROM issues WHERE run = ? AND scorer = ?", (run, scorer))
+            db.executemany("INSERT INTO issues VALUES (?, ?, ?, ?, ?, ?)", [(*row, checksum(row)) for row in rows])
+
     def add_labels(self, rows: Iterable[LabelRow]) -> None:
         """Add human labels, within a `transaction`. One given no later than the last of the file is dated right after it."""
         last = self._db.execute("SELECT coalesce(max(given_at), 0) FROM labels").fetchone()[0]
         for row in rows:
             last = max(row.given_at, last + 1)
             dated = row._replace(given_at=last)
-            self._db.execute(f"INSERT INTO labels VALUES ({', '.join('?' * 13)})", (*dated, checksum(dated)))  # noqa: S608
+            self._db.execute(f"INSERT INTO labels VALUES ({', '.join('?' * 14)})", (*dated, checksum(dated)))  # noqa: S608
 
     @staticmethod
     def _put_record(db: sqlite3.Connection, record: RunRecord) -> None:
@@ -143,7 +150,7 @@ class RunStore(RunReader):
     def _delete(db: sqlite3.Connection, runs: Collection[int]) -> None:
         numbers = [(run,) for run in runs]
         db.executemany("DELETE FROM runs WHERE number = ?", numbers)
-        for table in (*PART_TABLES, "results"):
+        for table in (*PART_TABLES, *COMPUTED_TABLES):
             db.executemany(f"DELETE FROM {table} WHERE run = ?", numbers)  # noqa: S608 - our own names
 
 

@@ -107,6 +107,11 @@ class FailureAnalysis(ScopedJudgedScorer):
         return {NONE_VISIBLE: 1.0, **dict.fromkeys(self._labels, 0.0)}
 
     @property
+    def label_groups(self) -> Mapping[str, str]:
+        """The group of each label, for agreement on the coarser level."""
+        return {label: group for label, (group, _) in self._labels.items()}
+
+    @property
     def prompts(self) -> tuple[Prompt, ...]:
         """The prompt for the judge, with the labels."""
         lines = [f"- {label} ({group}): {definition}" for label, (group, definition) in self._labels.items()]

@@ -53,6 +53,7 @@ class Label(FrozenModel):
         source: Who gave the label: a person, the code of a benchmark, a judge, or unknown.
         annotator: The name of the person or judge; ``None`` if unknown.
         reason: The explanation; ``None`` if there is none.
+        message: The number of the message that decides it; ``None`` if none is named.
     """
 
     name: str = Field(kw_only=False)
@@ -60,6 +61,7 @@ class Label(FrozenModel):
     source: LabelSource = "unknown"
     annotator: str | None = None
     reason: str | None = None
+    message: int | None = Field(default=None, ge=1)
 
 
 class TraceWarning(FrozenModel):

@@ -100,6 +100,15 @@ def test_what_was_made_safe_for_a_spreadsheet_is_read_as_it_was(tmp_path_factory
     assert (label.sample, label.annotator, label.reason) == ("=1+1", f"a{name}".strip(), f"={reason}")
 
 
+def test_a_label_may_name_the_message_where_it_went_wrong(written):
+    rows = read_labels(
+        written("sample,scorer,value,message\na,failure_analysis,forgot,4\nb,failure_analysis,forgot,4.2.1\nc,x,no,\n")
+    )
+    assert [label.message for label in rows] == [4, "4.2.1", None]
+    with pytest.raises(TraceError, match=r"expected the number of a message, such as 4 or 4\.2\.1, found 'four'"):
+        read_labels(written("sample,scorer,value,message\na,x,no,four\n"))
+
+
 def test_an_id_may_be_blank_where_there_is_a_number(written):
     (label,) = read_labels(written("sample,scorer,value,number\n,goal,yes,3\n"))
     assert (label.sample, label.number) == ("", 3)
@@ -108,7 +117,7 @@ def test_an_id_may_be_blank_where_there_is_a_number(written):
 def test_what_cannot_be_read_is_said_with_its_place(written):
     cases = [
             ("sample,scorrer,value\ns,goal,yes\n", r"\(line 2\): no column of labels is called 'scorrer', did you mean 'scorer'"),
-            ("sample,value\ns,yes\n", r"has no scorer; .* columns: sample, scorer, value, annotator"),
+            ("sample,value\ns,yes\n", r"has no scorer; .* columns: sample, scorer, value, message, annotator"),
             ("sample,scorer,value\ns,goal,yes,no\n", r"\(line 2\): has 4 cells, but the first row names 3 columns"),
             ("sample,scorer,value,number\ns,goal,yes,first\n", r"\(line 2\): number: .* found 'first'"),
             ("sample,scorer,value,probability\ns,goal,yes,1.5\n", r"\(line 2\): probability: .* found '1\.5'"),

@@ -256,7 +256,7 @@ def test_many_small_sheets_are_one_sample_whatever_their_order(run, said):
 def test_labels_that_were_edited_since_the_first_audit_are_counted_with_their_direction(run, said):
     with run.store.transaction():
         run.store.add_labels(
-            LabelRow(1, 1, number, "tone", "ann", str(value), "", None, None, None, "human", "a.csv")
+            LabelRow(1, 1, number, "tone", "ann", str(value), None, "", None, None, None, "human", "a.csv")
             for number, value in enumerate(TRUTH)
         )
     assert "changed since" not in notes_of(audit(run))

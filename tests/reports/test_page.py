@@ -15,6 +15,7 @@ from judgekit.analysis.findings import Audit
 from judgekit.analysis.gates import check_gates
 from judgekit.analysis.labels import HumanLabel
 from judgekit.constraints import Forbid
+from judgekit.failures.finding import find_failures
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.reports.glossary import TERMS, terms_in
 from judgekit.reports.html import html_report
@@ -30,6 +31,7 @@ from judgekit.traces.message import AIMessage, HumanMessage, MediaPart, OtherPar
 from judgekit.traces.recording import Label
 from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import Trace
+from tests.failures.conftest import analyzed, failing  # noqa: F401 - a fixture
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
 expect = sync_api.expect
@@ -1129,3 +1131,33 @@ def test_the_words_of_sub_agents_are_searched_and_their_calls_are_compared_by_na
         turn_to(page, "#/sample/0/tool_call_f1")
         row = page.locator(".diff.differs td").last
         assert row.inner_text().startswith('2.1.2 "<i>trains</i>" ask_clock')
+
+
+# --- failures
+
+
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("scheme", RULES)
+def test_each_failure_leads_to_the_message_where_it_began(opened, tmp_path, analyzed, viewport, scheme):  # noqa: F811
+    evil = "".join(HOSTILE).strip()
+    find_failures(
+        analyzed({**failing([f"forgot {number}" for number in range(25)]), "s25": ("drifted", evil, evil), "s26": None})
+    )
+    report(Run.stored(1, tmp_path / ".judgekit" / "runs.sqlite"), tmp_path / "failures.html")
+    with opened(tmp_path / "failures.html", "#/failures", viewport=viewport, color_scheme=scheme) as page:
+        assert page.locator(".failures h1").inner_text() == "Failures"
+        assert "26 of 27 samples failed visibly: 2 issues (2 new)" in page.locator(".failures .lead").inner_text()
+        assert page.locator(".failures section h2").first.inner_text() == "missing_call at refund"
+        assert "92.6 % of the run by the judge" in page.locator(".failures section").first.inner_text()
+        assert page.locator(".failures section").first.locator("li").count() == 20
+        unfold(page)
+        assert page.locator(".failures section").first.locator("li").count() == 25
+        assert page.locator(".failures img, .failures svg[onload], .failures script").count() == 0
+        found = axe.Axe().run(page, options={"resultTypes": ["violations"], **RULES[scheme]}).response["violations"]
+        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+        page.locator(".failures li a").first.click()
+        expect(page.locator("#b-message-2")).to_be_focused()
+        page.keyboard.press("Escape")
+        page.goto(f"{page.url.partition('#')[0]}#/failures")
+        expect(page.locator("#top nav a[aria-current=page]")).to_have_text("Failures")

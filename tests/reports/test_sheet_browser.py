@@ -12,6 +12,7 @@ from judgekit.analysis.labels import HumanLabel, read_labels
 from judgekit.analysis.sampling import draw_samples
 from judgekit.reports.sheet import LabelSheet
 from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, TextPart
+from tests.failures.conftest import analyzed, failing  # noqa: F401 - a fixture
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
 expect = sync_api.expect
@@ -54,7 +55,8 @@ def sample(id: str, said: str = "Done.") -> Sample:
 
 def written(scored: Run, path: Path) -> Path:
     path.write_text(
-        "".join(LabelSheet(scored, scored.scorers[0], draw_samples(scored, "kind", 9)).page()), encoding="utf-8"
+        "".join(LabelSheet(scored, scored.scorers[0], draw_samples(scored, scored.scorers[0].name, 9)).page()),
+        encoding="utf-8",
     )
     return path
 
@@ -285,3 +287,24 @@ def test_without_scripts_it_says_what_is_missing(labels, browser):
     page = browser.new_context(java_script_enabled=False).new_page()
     page.goto(labels.as_uri())
     assert "a browser with JavaScript" in page.inner_text("main")
+
+
+def test_the_message_where_it_went_wrong_is_named_by_keys_or_a_click(opened, tmp_path, analyzed):  # noqa: F811
+    path = written(analyzed(failing(["forgot it", "forgot that", "all is well"])), tmp_path / "sheet.html")
+    with opened(path) as page:
+        press(page, "1")  # forgot: the message is asked for before the next sample
+        heading(page, 1, 3)
+        expect(page.locator("#mark")).to_be_focused()
+        page.keyboard.type("9")
+        expect(page.locator("#mark")).to_have_attribute("aria-invalid", "true")
+        press(page, "Backspace 2 Enter")
+        heading(page, 2, 3)
+        page.locator("#message-1 .place").click()
+        assert page.locator("#mark").input_value() == "1"
+        press(page, "1")
+        heading(page, 3, 3)
+        press(page, "3")  # none_visible
+        found = axe.Axe().run(page).response["violations"]
+        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
+        labels = downloaded(page, tmp_path, "Ana")
+    assert [(label.value, label.message) for label in labels] == [("forgot", 2), ("forgot", 1), ("none_visible", None)]

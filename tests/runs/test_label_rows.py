@@ -31,7 +31,9 @@ def fine(sample: Sample) -> float:
 def label(
     run: int, sample: int, given_at: int = 0, value: str | None = '"yes"', annotator: str | None = "ann"
 ) -> LabelRow:
-    return LabelRow(run, given_at, sample, "fine", annotator, value, "", None, "random", 0.5, "human", "labels.csv")
+    return LabelRow(
+        run, given_at, sample, "fine", annotator, value, None, "", None, "random", 0.5, "human", "labels.csv"
+    )
 
 
 def add(store: RunStore, *rows: LabelRow) -> None:

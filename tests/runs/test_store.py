@@ -449,7 +449,10 @@ def test_a_folder_of_our_own_is_not_for_committing_and_one_of_the_user_s_is_thei
     Path(".judgekit/audits").mkdir(parents=True)  # as a clone has it
     run(samples(1), [fine], store=".judgekit/runs.sqlite")
     run(samples(1), [fine], store="mine/deep/runs.sqlite")
-    assert Path(".judgekit/.gitignore").read_text() == "*\n!/.gitignore\n!/audits/\n!/audits/*.json*\n"
+    assert (
+        Path(".judgekit/.gitignore").read_text()
+        == "*\n!/.gitignore\n!/audits/\n!/audits/*.json*\n!/failures/\n!/failures/*.json\n"
+    )
     assert [one.name for one in Path("mine/deep").iterdir()] == ["runs.sqlite"]
 
 

@@ -49,6 +49,7 @@ class WhoWhenReader(RowReader):
         """Read one conversation. The annotations of its mistake become labels."""
         row = FieldTracker.of(record)
         messages = [read_turn(turn) for turn in row.objects("history")]
+        steps = len(messages)
         if not messages:
             raise TraceError("contains no messages")
         question = row.peek("question")
@@ -62,7 +63,7 @@ class WhoWhenReader(RowReader):
         name = "ground_truth" if row.peek("ground_truth") is not None else "groundtruth"
         truth = row.number(name) if isinstance(row.peek(name), int | float) else row.text(name)
         facts = {} if truth is None else {"reference": to_text(truth)}
-        trace = {"messages": messages, "labels": _labels(row)}
+        trace = {"messages": messages, "labels": _labels(row, len(messages) - steps + 1)}
         return build_sample(row, index, trace, identity=row.id("question_ID"), **facts)
 
 
@@ -86,7 +87,8 @@ def read_turn(message: FieldTracker) -> Message:
     return AIMessage(content, agent=agent, metadata=metadata, extra=message.leftover())
 
 
-def _labels(row: FieldTracker) -> list[Label]:
+def _labels(row: FieldTracker, first_message: int) -> list[Label]:
+    """Return the labels; step 0 is the message with the number ``first_message``."""
     correct, agent, step = row.boolean("is_correct"), row.text("mistake_agent"), row.peek("mistake_step")
     labels = [] if correct is None else [Label("is_correct", correct, source="benchmark")]
     reason = None if agent is None else row.text("mistake_reason")
@@ -96,4 +98,6 @@ def _labels(row: FieldTracker) -> list[Label]:
         row.take("mistake_step")
         number = int(step) if isinstance(step, str) and step.isdecimal() else step
         labels.append(Label("mistake_step", number, source="human"))
+        if isinstance(number, int) and number >= 0:
+            labels.append(Label("sound", value=False, source="human", reason=reason, message=number + first_message))
     return labels

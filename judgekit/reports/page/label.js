@@ -4,7 +4,7 @@ const sheet = JSON.parse(document.getElementById("head").textContent);
 const SIZE = sheet.samples.length;
 const STORED = `judgekit-labels-${sheet.key}`;
 
-const state = { at: 0, annotator: "", unsaved: false, labels: sheet.samples.map(() => ({ value: "", reason: "" })) };
+const state = { at: 0, annotator: "", unsaved: false, labels: sheet.samples.map(() => ({ value: "", reason: "", message: "" })) };
 const steps = [];
 let isKept = false;
 
@@ -19,7 +19,7 @@ function restore() {
     state.at = Number.isInteger(found.at) && found.at >= 0 && found.at < SIZE ? found.at : 0;
     found.labels.forEach((one, at) => {
       const value = `${one?.value ?? ""}`;
-      state.labels[at] = { value: isLabel(value) ? value : "", reason: `${one?.reason ?? ""}` };
+      state.labels[at] = { value: isLabel(value) ? value : "", reason: `${one?.reason ?? ""}`, message: `${one?.message ?? ""}` };
     });
   } catch {
     // The browser stores nothing: labels last as long as the page is open.
@@ -51,7 +51,10 @@ function give(value) {
   state.labels[at].value = after;
   changed();
   const said = after ? `Sample ${at + 1}: ${inWords(after)}.` : `Sample ${at + 1}: label removed.`;
-  if (after && at + 1 < SIZE) go(at + 1, said);
+  if (sheet.marks && after && after !== sheet.marks && !state.labels[at].message) {
+    draw(`${said} Now name the message where it went wrong.`);
+    document.getElementById("mark").focus();
+  } else if (after && at + 1 < SIZE) go(at + 1, said);
   else draw(said);
 }
 
@@ -130,8 +133,26 @@ function panel() {
         el("button", { type: "button", disabled: !steps.length, onclick: undo }, "undo ", el("kbd", {}, "u")))),
     el("div", { class: "more-to-say" },
       isKept ? null : el("p", { class: "note" }, "This browser cannot store your labels: download them before you leave this page."),
+      sheet.marks ? mark() : null,
       el("label", { for: "reason" }, "Reason (optional) ", el("kbd", {}, "c")), comment,
       sheet.instructions ? fold("How to decide: the judge's instructions", () => prose(sheet.instructions), { class: "made-of", open: state.at === 0 }) : null));
+}
+
+/** Returns a field for the message where it went wrong; a click on the number of a message fills it. */
+function mark() {
+  const input = el("input", { id: "mark", type: "text", inputmode: "decimal", autocomplete: "off", size: 8 });
+  input.value = state.labels[state.at].message;
+  const take = (text) => {
+    const right = text === "" || document.getElementById(`message-${text}`) !== null;
+    input.setAttribute("aria-invalid", `${!right}`);
+    if (!right) return say(`There is no message ${text}.`);
+    state.labels[state.at].message = text;
+    changed();
+  };
+  input.addEventListener("input", () => take(input.value.trim()));
+  input.addEventListener("fill", (event) => ((input.value = event.detail), take(input.value)));
+  input.addEventListener("keydown", (event) => event.key === "Enter" && go(state.at + 1));
+  return [el("label", { for: "mark" }, "Message where it went wrong (optional) ", el("kbd", {}, "m")), input];
 }
 
 const buttons = (value) =>
@@ -165,6 +186,7 @@ const KEYS = {
   n: nextBlank,
   u: undo,
   c: () => document.getElementById("reason").focus(),
+  m: () => document.getElementById("mark")?.focus(),
   d: openSaving,
   "?": () => document.getElementById("keys").showModal(),
 };
@@ -198,8 +220,8 @@ function cell(value) {
 
 function csv() {
   const rows = sheet.samples.map(([number, sample, selection, probability, role], at) => {
-    const { value, reason } = state.labels[at];
-    const row = { sample, scorer: sheet.scorer, value, annotator: state.annotator.trim(), reason, run: sheet.run, number, recordings: sheet.recordings, selection, probability, role };
+    const { value, reason, message } = state.labels[at];
+    const row = { sample, scorer: sheet.scorer, value, message, annotator: state.annotator.trim(), reason, run: sheet.run, number, recordings: sheet.recordings, selection, probability, role };
     return sheet.columns.map((name) => row[name]);
   });
   return `\ufeff${[sheet.columns, ...rows].map((row) => `${row.map(cell).join(",")}\r\n`).join("")}`;
@@ -231,6 +253,10 @@ function start() {
   document.getElementById("not-now").addEventListener("click", () => document.getElementById("saving").close());
   document.getElementById("naming").addEventListener("submit", save);
   addEventListener("keydown", key);
+  main.addEventListener("click", (event) => {
+    const place = event.target.closest(".message .place");
+    if (place) document.getElementById("mark")?.dispatchEvent(new CustomEvent("fill", { detail: place.textContent }));
+  });
   addEventListener("storage", (event) => {
     if (event.key !== STORED) return;
     const { at } = state;

@@ -9,6 +9,7 @@ async function viewOf(view, sample) {
   try {
     if (view === "sample" && sample) return await sampleView();
     if (view === "audit" && report.head.audit) return auditView(sample);
+    if (view === "failures" && report.head.failures) return failuresView();
     return view === "samples" ? samplesView() : overview();
   } catch (error) {
     return el("div", {}, el("h1", { tabindex: -1 }, "This view cannot be shown"), el("p", { class: "note" }, error.message));
@@ -31,7 +32,7 @@ async function show() {
   const heading = made.querySelector("h1");
   document.title = `${heading.textContent} – judgekit`;
   for (const link of document.querySelectorAll("#top nav a")) {
-    const current = link.getAttribute("href") === (view === "sample" ? "#/samples" : view === "samples" || view === "audit" ? `#/${view}` : "#/");
+    const current = link.getAttribute("href") === (view === "sample" ? "#/samples" : ["samples", "audit", "failures"].includes(view) ? `#/${view}` : "#/");
     if (current) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
@@ -50,7 +51,7 @@ function key(event) {
   if (event.key === "Escape") {
     if (typing) event.target.blur();
     else if (here().view === "sample") go(["samples"], here().filters);
-    else if (here().view === "samples" || here().view === "audit") go([]);
+    else if (here().view) go([]);
   } else if (typing) {
     return;
   } else if (event.key === "/") {

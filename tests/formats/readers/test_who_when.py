@@ -54,6 +54,7 @@ def test_every_speaker_but_the_human_is_an_agent():
     assert sample.trace.labels == (
         Label("mistake_agent", "WebSurfer", source="human", reason="It clicks."),
         Label("mistake_step", 3, source="human"),
+        Label("sound", value=False, source="human", reason="It clicks.", message=4),
     )
     assert sample.trace.extra == {"question": "Where can I dance?", "is_corrected": False}
 
@@ -80,7 +81,7 @@ def test_a_question_that_nobody_asks_stands_before_the_history():
         AIMessage("exitcode: 0", agent="Computer_terminal", extra={"role": "user"}),
         AIMessage("TERMINATE", agent="Checker", extra={"role": "user"}),
     )
-    assert [label.value for label in sample.trace.labels] == [False, "Excel_Expert", 0]
+    assert [label.value for label in sample.trace.labels] == [False, "Excel_Expert", 0, False]
     assert sample.trace.warnings == (
         TraceWarning("not in any user message: placed before the history, whose step 0 is message 2", path="question"),
         TraceWarning("the instructions of each agent are kept in extra", path="system_prompt"),

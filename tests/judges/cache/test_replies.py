@@ -178,7 +178,9 @@ def test_a_file_in_which_another_process_is_writing_is_waited_for(opened, questi
 
 def test_the_folder_of_a_new_cache_is_made_and_is_not_for_git(opened, tmp_path):
     opened(tmp_path / ".judgekit" / "cache.sqlite")
-    assert (tmp_path / ".judgekit" / ".gitignore").read_text() == "*\n!/.gitignore\n!/audits/\n!/audits/*.json*\n"
+    assert (
+        tmp_path / ".judgekit" / ".gitignore"
+    ).read_text() == "*\n!/.gitignore\n!/audits/\n!/audits/*.json*\n!/failures/\n!/failures/*.json\n"
 
 
 def test_a_folder_that_was_there_is_left_to_git(opened, tmp_path):

@@ -1,0 +1,90 @@
+"""The agreement of a failure analysis with people on where failures began, and on what went wrong."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
+from typing import TypeVar
+
+from pydantic import JsonValue
+
+from judgekit.analysis.matching import LabeledSample
+from judgekit.errors import count_text
+from judgekit.runs.intervals import Estimate
+from judgekit.runs.rows import ScorerRecord
+from judgekit.traces.tree import MessageNumber
+
+_FAILED = 0.5
+Label = TypeVar("Label")
+
+
+def step_agreement(record: ScorerRecord, samples: Sequence[LabeledSample]) -> tuple[Mapping[str, Estimate], str]:
+    """Return how often a judge finds the messages that people marked, by name, and a note on the samples.
+
+    The constant is the message that people mark most often: naming it everywhere reaches the most that a constant can, since it
+    is chosen with the labels at hand. Both are empty if nobody marked a message, or if none of these samples was analyzed.
+    """
+    marked = [
+        (sample, those) for sample in samples if "roots" in sample.row.score.details and (those := _marked(sample))
+    ]
+    if not marked:
+        return {}, ""
+    constant = Counter(message for _, those in marked for message in those).most_common(1)[0][0]
+    sound = [sample for sample in samples if (sample.mean or 0) >= _FAILED and sample.judge_value is not None]
+    labeled = [(sample, labels) for sample in samples if (labels := _labels(sample, record.scale))]
+    groups = record.label_groups
+
+    def share(
+        pairs: Sequence[tuple[LabeledSample, Sequence[Label]]], hit: Callable[[LabeledSample, Label], bool]
+    ) -> Estimate:
+        shares = [fmean(float(hit(sample, label)) for label in those) for sample, those in pairs]
+        return Estimate.mean(shares, [sample.row.unit for sample, _ in pairs])
+
+    agreement = {
+        "exact step": share(marked, lambda sample, message: _first(sample) == message),
+        "within one step": share(marked, lambda sample, message: _is_near(_first(sample), message)),
+        "a root among the marked steps": share(marked, lambda sample, message: message in _numbers(sample, "roots")),
+        "a candidate among them": share(marked, lambda sample, message: message in _numbers(sample, "candidates")),
+        "exact step, by a constant": share(marked, lambda _, message: message == constant),
+        "false alarms on sound samples": share(
+            [(sample, ("",)) for sample in sound], lambda sample, _: (sample.judge_value or 0) < _FAILED
+        ),
+        "same label": share(labeled, lambda sample, label: sample.row.score.label == label),
+        "same group of labels": share(
+            labeled if groups else (),
+            lambda sample, label: groups.get(sample.row.score.label or "") == groups.get(label, label),
+        ),
+    }
+    note = (
+        f"{count_text(len(marked), 'failed sample')} with a marked message, {len(labeled):,} with a label, {len(sound):,} sound; a "
+        f"constant always names message {constant}"
+    )
+    return {name: figure for name, figure in agreement.items() if figure.value is not None}, note
+
+
+def _marked(sample: LabeledSample) -> Sequence[MessageNumber]:
+    """Return the messages that people who call a sample failed marked."""
+    failed = [opinion for opinion in sample.opinions if opinion.value is not None and opinion.value < _FAILED]
+    return [opinion.message for opinion in failed if opinion.message is not None]
+
+
+def _labels(sample: LabeledSample, scale: Mapping[str, object]) -> Sequence[str]:
+    """Return the labels of the scale that people who call a sample failed gave it."""
+    failed = [opinion for opinion in sample.opinions if opinion.value is not None and opinion.value < _FAILED]
+    return [opinion.label for opinion in failed if opinion.label in scale]
+
+
+def _numbers(sample: LabeledSample, part: str) -> Sequence[JsonValue]:
+    entries = sample.row.score.details.get(part)
+    return [entry.get("message") for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+
+
+def _first(sample: LabeledSample) -> JsonValue:
+    return next(iter(_numbers(sample, "roots")), None)
+
+
+def _is_near(first: JsonValue, marked: MessageNumber) -> bool:
+    """Return whether two messages are the same, or next to each other in one conversation."""
+    if first == marked:
+        return True
+    (*above, last), (*above_marked, last_marked) = (str(number).split(".") for number in (first, marked))
+    return above == above_marked and last.isdecimal() and abs(int(last) - int(last_marked)) == 1
