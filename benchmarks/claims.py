@@ -13,8 +13,7 @@ looks: how often one of ten equal questions is shown to be better, with looks at
 python benchmarks/claims.py [TABLE ...] [--runs 1000]
 """
 
-import argparse
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from tables import head, print_tables
 
 from judgekit import HumanMessage, Sample
 from judgekit.alignment.looks import Look, count_look, sketch
@@ -41,10 +41,6 @@ Values: TypeAlias = NDArray[np.float64]
 CANDIDATES, RIGHT, RHO = 8, 0.8, 0.6
 """As in align.py: the candidates, how often each is right, and how alike their errors are."""
 LOOKS = 10
-
-
-def head(*columns: str) -> None:
-    print(f"\n| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
 
 
 def covers(intervals: Iterable[Interval | None], truth: float) -> str:
@@ -216,24 +212,5 @@ def looks(runs: int) -> None:
         print(f"| {name} | {levels} | {shown / runs:.1%} |", flush=True)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    tables: dict[str, Callable[[int], None]] = {
-        "rates": rates,
-        "sizes": sizes,
-        "passes": passes,
-        "agreement": agreement,
-        "copies": copies,
-        "looks": looks,
-    }
-    parser.add_argument("tables", nargs="*", metavar="TABLE", help=", ".join(tables))
-    parser.add_argument("--runs", type=int, default=1_000)
-    given = parser.parse_args()
-    if unknown := set(given.tables) - set(tables):
-        parser.error(f"expected names of {', '.join(tables)}, found {', '.join(sorted(unknown))}")
-    for name in given.tables or tables:
-        tables[name](given.runs)
-
-
 if __name__ == "__main__":
-    main()
+    print_tables([rates, sizes, passes, agreement, copies, looks], __doc__, runs=1_000)

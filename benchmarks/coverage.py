@@ -30,6 +30,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
+from tables import head
 
 from judgekit.analysis.audit import audit
 from judgekit.analysis.labels import HumanLabel
@@ -179,11 +180,6 @@ def line(name: str, truth: float, cases: Callable[[int], Iterable[Case]]) -> Non
     cells += [cell([one.interval for one in found], truth) for found in ours.values()]
     cells += [f"{np.median([one.effective_labels for one in ours[n]]):.0f}" for n in LABELS[-1:]]
     print(f"| {name} | {' | '.join(cells)} |", flush=True)
-
-
-def head(*columns: str) -> None:
-    print(f"\n| {' | '.join(columns)} |")
-    print("|---" * len(columns) + "|")
 
 
 def heading(what: str) -> None:

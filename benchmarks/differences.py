@@ -12,8 +12,7 @@ tasks: what `judgekit.analysis.difference.compare_scorer` shows of a difference 
 python benchmarks/differences.py [TABLE ...] [--runs 2000]
 """
 
-import argparse
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from math import sqrt
 from statistics import NormalDist
@@ -21,6 +20,7 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from tables import head, print_tables
 
 from judgekit.analysis.difference import compare_scorer
 from judgekit.analysis.sample_pairs import ScoredPairs
@@ -45,10 +45,6 @@ JUDGES = (  # what people pass of A and of B; what the judge passes of what they
     ((0.5, 0.5), ((0.6, 0.4), (0.6, 0.4))),
 )
 DESIGNS = ("same tasks", "other tasks", "by verdict", "tasks of 5 trials")
-
-
-def head(*columns: str) -> None:
-    print(f"\n| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
 
 
 def cell(intervals: Iterable[Interval | None], truth: float) -> str:
@@ -254,22 +250,5 @@ def tasks(runs: int) -> None:
             )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    tables: dict[str, Callable[[int], None]] = {
-        "paired": paired,
-        "corrected": corrected,
-        "plans": plans,
-        "tasks": tasks,
-    }
-    parser.add_argument("tables", nargs="*", metavar="TABLE", help=", ".join(tables))
-    parser.add_argument("--runs", type=int, default=2_000)
-    given = parser.parse_args()
-    if unknown := set(given.tables) - set(tables):
-        parser.error(f"expected names of {', '.join(tables)}, found {', '.join(sorted(unknown))}")
-    for name in given.tables or tables:
-        tables[name](given.runs)
-
-
 if __name__ == "__main__":
-    main()
+    print_tables([paired, corrected, plans, tasks], __doc__, runs=2_000)

@@ -1,6 +1,5 @@
 """Comparisons of two runs on the same samples: which scorers improved or got worse, and how certain this is."""
 
-import html
 import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from judgekit.analysis.losses import Loss, new_losses
 from judgekit.analysis.sample_pairs import SamplePairs, UnpairedSamples
 from judgekit.analysis.stored_labels import combine_labels
 from judgekit.errors import ConfigError, join_limited
+from judgekit.notebook import fragment, html_number_table, text_block
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
 from judgekit.stats.comparison import holm
@@ -158,15 +158,12 @@ class Comparison:
         return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
     def _repr_html_(self) -> str:
-        def row(kind: str, cells: Iterable[str]) -> str:
-            return f"<tr>{''.join(f'<{kind}>{_escaped(cell)}</{kind}>' for cell in cells)}</tr>"
-
-        lines = "".join(row("td", cells) for difference in self.scorers for cells in difference.table_rows())
-        first = "".join(f"<p><strong>{_escaped(line)}</strong></p>" for line in self.contradictions)
-        notes = "".join(f"<li>{_escaped(line)}</li>" for line in self.notes())
-        return (
-            f"{first}<p>{_escaped(self.heading)}</p><table><thead>{row('th', _COLUMNS)}</thead><tbody>{lines}</tbody></table>"
-            f"<ul>{notes}</ul>"
+        rows = [list(map(printable, row)) for difference in self.scorers for row in difference.table_rows()]
+        return fragment(
+            *(text_block("", printable(line)) for line in self.contradictions),
+            text_block(self.heading),
+            html_number_table(rows, _COLUMNS),
+            *(text_block(printable(line)) for line in self.notes()),
         )
 
     def as_json(self, show: int = 0) -> JsonValue:
@@ -326,10 +323,6 @@ def _change_json(change: ChangedScore) -> JsonValue:
             for side, row in change._asdict().items()
         },
     }
-
-
-def _escaped(text: str) -> str:
-    return html.escape(printable(text))
 
 
 def _unpaired(run: str, unpaired: UnpairedSamples) -> Iterator[str]:
