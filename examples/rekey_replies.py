@@ -11,8 +11,12 @@ from pathlib import Path
 from judgekit import (
     AgentGoalAccuracyWithoutReference,
     AgentGoalAccuracyWithReference,
+    FailureAnalysis,
     Judge,
+    ToolCallAccuracy,
+    ToolCallF1,
     TopicAdherence,
+    arun,
     attempt,
     read,
 )
@@ -42,7 +46,8 @@ async def main() -> None:
     ]
     replies = {(line.sample, line.prompt.partition("@")[0]): line.reply for line in lines}
     written = [about]
-    for sample in read(HERE / "conversations.jsonl"):
+    samples = list(read(HERE / "conversations.jsonl"))
+    for sample in samples:
         for kind in (AgentGoalAccuracyWithReference, AgentGoalAccuracyWithoutReference, TopicAdherence):
             listener = Listener()
             await attempt(kind(Judge("demo/handwritten", client=listener, cache_mode="off")), sample)
@@ -53,9 +58,31 @@ async def main() -> None:
                         key=request.key, digests=request.digests, prompt=request.prompt, sample=sample.id, reply=reply
                     )
                 )
-    text = "".join(json.dumps(line.model_dump(exclude_unset=True), ensure_ascii=False) + "\n" for line in written)
-    REPLIES.write_text(text, encoding="utf-8")
+    # An analysis of failures is shown the other scores, which are replayed with the keys from above.
+    write(written)
+    replayed, listener = Judge("demo/handwritten", cache=REPLIES, cache_mode="replay"), Listener()
+    scorers = [
+        *(ToolCallAccuracy(), ToolCallF1(), TopicAdherence(replayed)),
+        *(AgentGoalAccuracyWithReference(replayed), AgentGoalAccuracyWithoutReference(replayed)),
+        FailureAnalysis(Judge("demo/handwritten", client=listener, cache_mode="off")),
+    ]
+    for sample in samples:
+        listener.requests.clear()
+        await arun([sample], scorers)
+        for request in listener.requests[:1]:
+            reply = replies[sample.id, "failure_analysis"]
+            written.append(
+                RecordedReply(
+                    key=request.key, digests=request.digests, prompt=request.prompt, sample=sample.id, reply=reply
+                )
+            )
+    write(written)
     print(f"{len(written) - 1} replies in {REPLIES.name}")
+
+
+def write(replies: list[RecordedReply]) -> None:
+    text = "".join(json.dumps(line.model_dump(exclude_unset=True), ensure_ascii=False) + "\n" for line in replies)
+    REPLIES.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -36,7 +36,12 @@ from judgekit.terminal import console, escaped_text
 
 
 @app.command()
-def demo() -> None:
+def demo(
+    failures: Annotated[
+        bool,
+        typer.Option("--failures", help="Show what fails in them, with the messages to open, instead of the scores."),
+    ] = False,
+) -> None:
     """Score the example conversations, offline.
 
     Replays judge replies that were written by hand.
@@ -50,8 +55,16 @@ def demo() -> None:
         judgekit.AgentGoalAccuracyWithReference(judge),
         judgekit.AgentGoalAccuracyWithoutReference(judge),
     ]
+    if failures:
+        scorers.append(judgekit.FailureAnalysis(judge))
+    scored = judgekit.run(judgekit.read(folder / "conversations.jsonl", on_error="raise"), scorers, concurrency=1)
+    if failures:
+        from judgekit.failures.finding import find_failures  # noqa: PLC0415 - most runs do not look for them
+        from judgekit.reports.failures import show_failures  # noqa: PLC0415
+
+        show_failures(find_failures(scored), (), 1, console())
+        return
     with explaining_terms() as screen:
-        scored = judgekit.run(judgekit.read(folder / "conversations.jsonl", on_error="raise"), scorers, concurrency=1)
         show_run(scored, 3, screen.out)
     typer.echo(
         "\nNext: judgekit run FILE --scorer tool_call_f1 for your own conversations; judgekit scorers lists all scorers."

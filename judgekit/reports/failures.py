@@ -40,10 +40,11 @@ def show_failures(report: FailureReport, changes: Sequence[IssueChange], show: i
             console.print(f"  {printable(message_text(failure))}", soft_wrap=True)
         if len(issue.failures) > show:
             console.print(f"  and {len(issue.failures) - show:,} more")
-    for scorer, losses in report.losses.items() if show else ():
-        console.print(f"\n{printable(scorer)}, without a judge:", soft_wrap=True)
-        for loss in losses[:_LOSSES]:
-            console.print(f"  {printable(str(loss))}", soft_wrap=True)
+    lines = _loss_lines(report)
+    if lines and show:
+        console.print("\nlost by tool calls, without a judge:")
+        for line in lines:
+            console.print(f"  {printable(line)}", soft_wrap=True)
 
 
 def failures_markdown(report: FailureReport, changes: Sequence[IssueChange] = ()) -> Iterator[str]:
@@ -62,10 +63,16 @@ def failures_markdown(report: FailureReport, changes: Sequence[IssueChange] = ()
         yield from (f"- {cell_text(message_text(failure))}\n" for failure in issue.failures[:_EXAMPLES])
         if len(issue.failures) > _EXAMPLES:
             yield f"- and {len(issue.failures) - _EXAMPLES:,} more\n"
-    for scorer, losses in report.losses.items():
-        yield f"\n## {cell_text(scorer)}, without a judge\n\n"
-        yield from (f"- {cell_text(str(loss))}\n" for loss in losses[:_LOSSES])
+    if lines := _loss_lines(report):
+        yield "\n## Lost by tool calls, without a judge\n\n"
+        yield from (f"- {cell_text(line)}\n" for line in lines)
     yield from (f"\n{cell_text(note)}\n" for note in report.notes)
+
+
+def _loss_lines(report: FailureReport) -> Sequence[str]:
+    """Return the most frequent losses, each once, although several scorers may have it."""
+    losses = sorted((loss for those in report.losses.values() for loss in those), key=lambda loss: -len(loss.samples))
+    return [*dict.fromkeys(map(str, losses))][:_LOSSES]
 
 
 def share_text(issue: RunIssue) -> str:
