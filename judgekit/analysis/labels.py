@@ -22,9 +22,8 @@ from judgekit.errors import (
     validation_message,
 )
 from judgekit.formats.columns import Columns
-from judgekit.formats.encodings import ENCODING_HINT
 from judgekit.formats.exports import MORE_PAGES
-from judgekit.formats.files import File, FileRecord
+from judgekit.formats.files import ENCODING_HINT, File, FileRecord
 from judgekit.formats.records import records_in
 from judgekit.formats.score_records import ScoreRecord, ScoreSystem, read_score, score_system
 from judgekit.formats.values import as_object

@@ -5,22 +5,17 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import IO, Any
 
-from judgekit.distribution import install_command
 from judgekit.errors import ConfigError, TraceError
 from judgekit.formats.compression import MAX_BYTES
 
 _HEAD_BYTES = (4_096, 16 << 20)
 """So many bytes are read of a header at first, and at most."""
-_DEEPEST = 10
 _UNCOMPRESSED_SIZE, _COMPRESSED_SIZE = 2, 3
 _BOOLEANS, _BYTE, _INTEGERS, _DOUBLE, _TEXT, _LISTS, _MAP, _STRUCT = (1, 2), 3, (4, 5, 6), 7, 8, (9, 10), 11, 12
 """Types of fields in Thrift's compact protocol, in which headers are written."""
 
 _ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
 """The first bytes of Arrow's two file types. Hugging Face's datasets use the second."""
-_FILE_HEAD = 8
-"""The length of what stands before the stream that an Arrow file holds."""
-_ROWS = 256
 _USUAL_BYTES = MAX_BYTES // 8
 _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
 """Kinds of messages in Arrow's stream."""
@@ -69,7 +64,7 @@ class _Header:
             yield number, head & 0x0F
 
     def _skip(self, kind: int, depth: int, *, is_element: bool = False) -> None:
-        if depth > _DEEPEST:
+        if depth > 10:
             raise TraceError("a page header of Parquet is nested too deeply")
         if kind in _BOOLEANS:
             self.at += is_element  # as a field, its type is its value
@@ -104,10 +99,10 @@ def record_batches(stream: IO[bytes]) -> tuple[Any, Iterator[Any]]:
         parquet: Any = import_module("pyarrow.parquet")
         arrow: Any = import_module("pyarrow.ipc")
     except ImportError as error:
-        raise ConfigError(f"reading Parquet and Arrow needs pyarrow: {install_command('parquet')}") from error
+        raise ConfigError("reading Parquet and Arrow needs pyarrow: pip install 'judgekit[parquet]'") from error
     head = stream.read(len(_ARROW_FILE))
     if head == _ARROW_FILE or head.startswith(_ARROW_STREAM):
-        start = _FILE_HEAD if head == _ARROW_FILE else 0
+        start = 8 if head == _ARROW_FILE else 0  # where the stream begins
         stream.seek(start)
         for message in arrow.MessageReader.open_stream(stream):
             _check(_unpacked_bytes(message.metadata.to_pybytes(), message.body))
@@ -124,7 +119,7 @@ def record_batches(stream: IO[bytes]) -> tuple[Any, Iterator[Any]]:
     groups: list[Any] = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     row_bytes = max((_row_bytes(stream, group) for group in groups), default=0)
     _check(row_bytes)
-    batches = file.iter_batches(batch_size=max(1, min(_ROWS, _USUAL_BYTES // max(1, row_bytes))))
+    batches = file.iter_batches(batch_size=max(1, min(256, _USUAL_BYTES // max(1, row_bytes))))
     return schema, (_checked(batch).cast(schema) for batch in batches)
 
 
@@ -187,10 +182,9 @@ def _text_lengths(array: Any) -> Any:
     kind = str(array.type)
     if kind in ("string_view", "binary_view") and len(array):  # each view, of 16 bytes, begins with its length
         pyarrow: Any = import_module("pyarrow")
-        views = (
-            memoryview(array.buffers()[1]).cast("B").cast("i")[4 * array.offset : 4 * (array.offset + len(array)) : 4]
-        )
-        return pyarrow.array(views.tolist(), "int64")
+        views = memoryview(array.buffers()[1]).cast("B").cast("i")
+        lengths = views[4 * array.offset : 4 * (array.offset + len(array)) : 4]
+        return pyarrow.array(lengths.tolist(), "int64")
     if kind not in ("string", "large_string", "binary", "large_binary"):
         return None
     return import_module("pyarrow.compute").binary_length(array)

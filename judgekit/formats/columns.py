@@ -16,11 +16,7 @@ DETECTION_ROWS = 100
 
 @dataclass(frozen=True)
 class Columns:
-    """The new names of columns. A column may be in any of the files that are read together.
-
-    Raises:
-        ConfigError: Two columns get the same name.
-    """
+    """The new names of columns, which all differ. A column may be in any of the files that are read together."""
 
     names: Mapping[str, str] = field(default_factory=dict[str, str])
     has_more_files: bool = False

@@ -11,7 +11,6 @@ from importlib import import_module
 from types import ModuleType
 from typing import IO, Literal, Self, TypeAlias, cast
 
-from judgekit.distribution import install_command
 from judgekit.errors import TraceError
 
 Compression: TypeAlias = Literal["gzip", "zstd", "zip"]
@@ -20,14 +19,19 @@ MAX_BYTES = 1 << 29
 """The most bytes of a line or document. A few kilobytes may decompress to more than fits into memory."""
 _SPLIT_LIST = "jq -cn --stream 'fromstream(1 | truncate_stream(inputs))' FILE > records.jsonl"
 """A command that splits a list without holding it in memory."""
-COMPRESSION_MARKS: dict[bytes, Compression] = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
+_MARKS: dict[bytes, Compression] = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
 """The first bytes of compressed files."""
 _ZSTD = 93
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, _ZSTD)
 
 
+def compression_of(head: bytes) -> Compression | None:
+    """Return the compression of a file, by its first bytes."""
+    return next((name for mark, name in _MARKS.items() if head.startswith(mark)), None)
+
+
 @contextmanager
-def decompressed_stream(file: IO[bytes], compression: Compression) -> Generator[IO[bytes]]:
+def decompressed(file: IO[bytes], compression: Compression) -> Generator[IO[bytes]]:
     """Return a stream that decompresses a file."""
     damages: tuple[type[Exception], ...] = (EOFError, zlib.error)
     library: ModuleType = gzip
@@ -128,4 +132,4 @@ def _zstd(module: str) -> ModuleType:
             return import_module("compression.zstd" if not module else "zipfile")
         return import_module(f"backports.zstd{module}")
     except ImportError as error:
-        raise TraceError(f"is compressed with zstd; to read it, {install_command('zstd')}") from error
+        raise TraceError("is compressed with zstd; to read it, pip install 'judgekit[zstd]'") from error

@@ -69,12 +69,8 @@ def find_conversations(
         with closing(records_in(file, columns)) as records:
             reader = detect_first(file.path, islice(records, DETECTION_ROWS))
     name = path_text(file.path)
-    if (
-        isinstance(reader, JudgekitReader)
-        and file.container == "lines"
-        and not columns.names
-        and file.encoding == "utf-8"
-    ):
+    is_plain = file.container == "lines" and file.encoding == "utf-8" and not columns.names
+    if is_plain and isinstance(reader, JudgekitReader):
         return reader.name, _in_own_lines(file, _Source(file.path, name, reader))
     is_mixed = is_detected and not reader.joins_lines
     source = _Source(file.path, name, reader, RecordReaders(reader) if is_mixed else None)

@@ -20,17 +20,9 @@ from judgekit.formats.unread import column_option
 from judgekit.formats.values import as_object
 from judgekit.locations import Location, Url
 
-_MOST_FIELDS = 1_000
-_CLOSEST = 5
-"""The most formats that an error names as close to a record."""
-
 
 def detect(value: JsonValue) -> Reader:
-    """Return the reader that recognizes a parsed file or one line of a JSONL file.
-
-    Raises:
-        TraceError: No reader or several recognize it. The error says what was found and which formats are close.
-    """
+    """Return the only reader that recognizes a parsed file or one line of a JSONL file, or say which are close."""
     if (reader := _only_fitting(value)) is not None:
         return reader
     if (system := score_system(first_record(value))) is not None:
@@ -43,7 +35,7 @@ def detect(value: JsonValue) -> Reader:
     }
     near = sorted(filter(shared_keys.__getitem__, shared_keys), key=shared_keys.__getitem__, reverse=True)
     hint = (
-        "".join(f"\n  {shape}" for shape in near[:_CLOSEST])
+        "".join(f"\n  {shape}" for shape in near[:5])
         or f" {', '.join(READERS)} (judgekit formats shows what they look like); name a reader of your own with --format"
     )
     raise TraceError(
@@ -122,10 +114,9 @@ class RecordReaders:
             raise TraceError("nested too deeply") from None
         reader = _only_fitting(record)
         if reader is not None and reader.joins_lines:
-            raise TraceError(
-                f"is a record of {reader.name}, whose records belong together; move them to a file of their own"
-            )
-        if reader is self._reader and len(self._fields) < _MOST_FIELDS:
+            problem = f"is a record of {reader.name}, whose records belong together"
+            raise TraceError(f"{problem}; move them to a file of their own")
+        if reader is self._reader and len(self._fields) < 1_000:
             self._fields.add(fields)
         return reader or self._reader
 
@@ -136,9 +127,7 @@ def _only_fitting(value: JsonValue) -> Reader | None:
     try:
         fitting = [reader for reader in (*installed_readers(), *own) if reader.recognizes(value)]
         if not fitting:
-            return next(
-                (reader for name in FALLBACKS if (reader := READERS.get(name)) and reader.recognizes(value)), None
-            )
+            return next((READERS[name] for name in FALLBACKS if READERS[name].recognizes(value)), None)
     except RecursionError:
         raise TraceError("nested too deeply") from None
     if len(fitting) > 1:

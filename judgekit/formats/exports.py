@@ -11,7 +11,6 @@ from judgekit.formats.values import as_object, lookup
 from judgekit.traces.message import JsonObject
 from judgekit.traces.trace import Trace
 
-_LISTS = ("data", "events", "items", "results")
 _CURSORS = ("next_cursor", "nextCursor", "cursor", "next", "next_page_token", "nextPageToken")
 _PAGE_KEYS = frozenset((*_CURSORS, "has_more", "hasMore", "meta", "pagination"))
 _BESIDE = _PAGE_KEYS | {
@@ -23,10 +22,6 @@ _PARENTS = (
     *("span_parents", "parent_id", "parentId"),
 )
 _SESSIONS = ("session_id", "sessionId", "thread_id", "threadId", "conversation_id", "conversationId")
-_WITHIN = ("metadata", "context")
-"""Nested objects that may hold a record's trace id."""
-_COMPARED = 1_000
-_ENDS = 20
 MORE_PAGES = "the next page is not in this file"
 
 
@@ -41,7 +36,7 @@ def read_page(value: JsonValue) -> Page | None:
     """Return the records of a page such as ``{"data": [...], "next_cursor": ...}``; ``None`` for any other value."""
     if not isinstance(value, dict) or _PAGE_KEYS.isdisjoint(value):
         return None
-    held = [name for name in _LISTS if isinstance(value.get(name), list)]
+    held = [name for name in ("data", "events", "items", "results") if isinstance(value.get(name), list)]
     if len(held) != 1 or not value.keys() <= {*held, *_BESIDE}:
         return None
     records, meta = value[held[0]], value.get("meta") or value.get("pagination")
@@ -67,9 +62,7 @@ def reject_column_frame(value: JsonValue) -> None:
 
 def reject_mixed_conversations(messages: JsonValue) -> None:
     """Check that a list read as one conversation does not hold those of several; the error names what differs."""
-    if not isinstance(messages, list) or any(
-        not isinstance(message, dict) or "attributes" in message for message in messages
-    ):
+    if not isinstance(messages, list) or any(not isinstance(row, dict) or "attributes" in row for row in messages):
         return  # other values, or spans
     for name in (*_TRACES, *_SESSIONS):
         ids = {str(value) for message in messages if (value := lookup(message, name)) is not None}
@@ -88,10 +81,7 @@ def has_trace_id(record: JsonValue | TraceError) -> bool:
 
 
 def reject_spread_traces(records: Iterable[JsonValue | TraceError]) -> str | None:
-    """Check that no trace is spread over several records, each of which would count as a sample.
-
-    Returns a notice about records that share a session and have no group, if there are any.
-    """
+    """Check that no trace is spread over several records. Return a notice about records that share a session, if any."""
     traces: dict[str, str] = {}
     spread: Counter[str] = Counter()
     columns: dict[str, None] = {}
@@ -140,9 +130,9 @@ class RepeatedHistories:
         if ends:
             self._repeated += any(size < len(messages) and hash(messages[size - 1].text) == end for size, end in ends)
         ends[len(messages), hash(messages[-1].text)] = None
-        if len(ends) > _ENDS:
+        if len(ends) > 20:
             del ends[next(iter(ends))]
-        if len(self._latest) > _COMPARED:
+        if len(self._latest) > 1_000:
             del self._latest[next(iter(self._latest))]
 
     def repeated(self) -> Iterator[TraceError]:
@@ -165,7 +155,8 @@ def _first(record: JsonObject, names: Sequence[str]) -> tuple[str, str] | None:
 
 
 def _places(record: JsonObject) -> Iterator[JsonObject]:
+    """Yield a record and the objects in it that may hold its trace id."""
     yield record
-    for name in _WITHIN:
+    for name in ("metadata", "context"):
         if isinstance(inner := record.get(name), dict):
             yield inner

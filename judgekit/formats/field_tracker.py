@@ -26,14 +26,11 @@ class FieldTracker:
 
     A field that is taken is removed, so `leftover` returns what the reader does not know, in the shape of the source;
     this belongs into an ``extra``. A field of an unexpected type is not taken: a warning says so, or the reader refuses
-    the record with `type_error`, as lists of objects do if they are none. So nothing is lost because a reader forgets it.
-    A ``null`` field counts as missing.
+    the record with `type_error`, as lists of objects do if they are none. So nothing is lost because a reader forgets
+    it. A ``null`` field counts as missing.
 
-    Args:
-        fields: The object. It is not changed.
-        path: The path in the source, empty for the record itself; or the parent object, the name of the field in it,
-            and the index if the field is a list.
-        warnings: The warnings of the record, shared by all its objects.
+    The path is that in the source, empty for the record itself; or the parent object, the name of the field in it, and
+    the index if the field is a list. All objects of a record share its warnings.
     """
 
     __slots__ = ("_children", "_fields", "_place", "warnings")

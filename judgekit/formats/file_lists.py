@@ -36,11 +36,8 @@ _DATASET_METADATA = ("dataset_info.json", "dataset_dict.json", "state.json")
 def list_files(path: Path | str) -> Sequence[Location]:
     """Return the readable files in a folder, or the files that match a pattern; else the path itself.
 
-    Hidden files and the metadata of Hugging Face datasets are left out. Files are sorted by
-    name. Objects of a bucket come with the version that they have now.
-
-    Raises:
-        TraceError: A folder holds no such files, or there is no such object.
+    Hidden files and the metadata of Hugging Face datasets are left out. Files are sorted by name. Objects of a bucket
+    come with the version that they have now. A folder without such files, or an object that is not there, is an error.
     """
     path = to_location(path)
     if isinstance(path, Url):
@@ -101,9 +98,8 @@ def _with_records(names: Iterable[PurePosixPath]) -> Iterator[PurePosixPath]:
 def require_json_lines(path: Location) -> None:
     """Check that JSON Lines in this file would be read as such again, by the suffix of its name."""
     if path != STANDARD_STREAM and _SUFFIXES.get(_suffix(path)) not in ("lines", "document"):
-        raise ConfigError(
-            f"{path}: would be written as JSON Lines, so its name must end in .jsonl, .jsonl.gz or .jsonl.zst"
-        )
+        problem = "would be written as JSON Lines, so its name must end in .jsonl, .jsonl.gz or .jsonl.zst"
+        raise ConfigError(f"{path}: {problem}")
 
 
 def container_of(path: Location) -> Container:

@@ -18,22 +18,13 @@ from typing import IO, Literal, NamedTuple, cast
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from judgekit.errors import TraceError
-from judgekit.formats.compression import (
-    COMPRESSION_MARKS,
-    Archive,
-    Compression,
-    bounded_lines,
-    decompressed_stream,
-    read_bounded,
-)
-from judgekit.formats.encodings import decode_error_text, encoding_name
+from judgekit.errors import ConfigError, TraceError
+from judgekit.formats.compression import Archive, Compression, bounded_lines, compression_of, decompressed, read_bounded
 from judgekit.formats.file_lists import STANDARD_STREAM, Container, container_of, locate_object
 from judgekit.locations import Location, Url, to_location
 from judgekit.traces.equality import is_deeper
 
-_HEADERS = ("header.json", "_journal/start.json")
-"""The headers in an Inspect log's archive. A log in progress has only the second."""
+ENCODING_HINT = "set its encoding, such as cp1252 or gb18030 (encoding=, --encoding)"
 _PARQUET = b"PAR1"
 _OBJECT = re.compile(rb"^\{", re.MULTILINE)
 _JSON_DEPTH = 200
@@ -79,12 +70,8 @@ class _TemporaryCopy:
 class File:
     """An existing file that is not empty.
 
-    Attributes:
-        path: Its path or URL, for messages.
-        container: The form of the records, from the file's suffix or from its content:
-            ``objects`` are concatenated JSON objects of many lines each.
-        compression: Its compression, whatever its name.
-        encoding: The encoding of the bytes that `open` yields, under Python's name for it.
+    Its container is the form of the records, by the suffix or the content: ``objects`` are concatenated JSON objects of
+    many lines each. The encoding is that of the bytes that `open` yields, under Python's name for it.
     """
 
     path: Location
@@ -120,9 +107,7 @@ class File:
             raise TraceError(f"cannot be read: {error}", path=path) from error
         if not head:
             raise TraceError("is empty", path=path)
-        compression: Compression | None = next(
-            (name for mark, name in COMPRESSION_MARKS.items() if head.startswith(mark)), None
-        )
+        compression = compression_of(head)
         container = "document" if copy else container_of(path)
         if compression == "zip":
             container = "archive"
@@ -136,7 +121,7 @@ class File:
                     return replace(self, container="parquet")
         if self.container in ("parquet", "archive"):
             return self
-        name = self._marked_encoding() if encoding is None else encoding_name(encoding)
+        name = self._marked_encoding() if encoding is None else _encoding_name(encoding)
         has_other_lines = "\n".encode(name) != b"\n"  # as in UTF-16, whose lines cannot be split as bytes
         file = replace(self, _recoded=name) if has_other_lines else replace(self, encoding=name)
         return file.with_container() if file.container == "document" else file
@@ -165,11 +150,12 @@ class File:
                 (self._temporary_copy or self.path).open("rb") as file,
                 nullcontext(file)
                 if self.compression in (None, "zip")
-                else decompressed_stream(file, self.compression) as stream,
+                else decompressed(file, self.compression) as stream,
             ):
-                yield (
-                    stream if self._recoded is None else BytesIO(self._read_all(stream).decode(self._recoded).encode())
-                )
+                if self._recoded is None:
+                    yield stream
+                else:
+                    yield BytesIO(self._read_all(stream).decode(self._recoded).encode())
         except OSError as error:
             raise TraceError(f"cannot be read: {error}", path=self.path) from error
         except TraceError as error:
@@ -229,7 +215,7 @@ class File:
                 if not names:
                     raise TraceError("contains no samples, so it is not an Inspect log")
                 header: JsonValue = None
-                for name in _HEADERS:
+                for name in ("header.json", "_journal/start.json"):  # a log in progress has only the second
                     if header is None and name in archive:
                         head = _member(archive, name)
                         if isinstance(head.value, TraceError):
@@ -275,8 +261,7 @@ def _member(archive: Archive, name: str) -> FileRecord:
 def parse_json(text: bytes, encoding: str = "utf-8") -> JsonValue:
     """Return JSON as real recordings have it: NaN and lone surrogates pass, for the schema to handle.
 
-    Raises:
-        ValueError: It is not JSON, or (as `UnicodeDecodeError`) not valid in this encoding.
+    Text that is not JSON, or not valid in its encoding (a `UnicodeDecodeError`), is a ``ValueError``.
     """
     try:
         return cast("JsonValue", from_json(text if encoding == "utf-8" else text.decode(encoding)))
@@ -299,3 +284,19 @@ def _not_json(error: ValueError) -> str:
     return f"not JSON: {error}".replace("not JSON: EOF", "not JSON: the text ends").replace(
         f"not JSON: {_TOO_DEEP}", f"nested more than {_JSON_DEPTH} levels deep"
     )
+
+
+def _encoding_name(encoding: str) -> str:
+    """Return Python's name of an encoding."""
+    try:
+        "".encode(encoding)
+        return codecs.lookup(encoding).name
+    except LookupError:
+        problem = f"unknown encoding {encoding!r}; use one that Python knows, such as 'utf-8' or 'gb18030'"
+        raise ConfigError(problem) from None
+
+
+def decode_error_text(error: UnicodeDecodeError) -> str:
+    """Return an error message for bytes that are invalid in an encoding, with a remedy."""
+    where = f"byte 0x{error.object[error.start]:02x} at offset {error.start}"
+    return f"not {error.encoding.upper()}: {where}; {ENCODING_HINT}"

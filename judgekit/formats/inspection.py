@@ -12,11 +12,7 @@ from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import Trace
 from judgekit.traces.tree import branches
 
-_KINDS_COUNTED = 200
-_PROBLEMS_KEPT = 5
-_ERROR_KEPT = 200
 _OTHERS = "others"
-_NO_REFERENCES = ("fields", "metadata", "group", "domain")
 
 
 @dataclass
@@ -29,7 +25,7 @@ class WarningCounts:
     def add(self, message: str, path: str) -> None:
         """Count one message. If there are very many kinds, later kinds are counted together."""
         kind = message.partition(", found ")[0]
-        if kind not in self.counts and len(self.counts) >= _KINDS_COUNTED:
+        if kind not in self.counts and len(self.counts) >= 200:
             kind = _OTHERS
         self.counts[kind] += 1
         self.first_paths.setdefault(kind, path)
@@ -92,7 +88,7 @@ class Inspection:
         self.conversations += 1
         self.duplicate_ids += sample.id in self._ids
         self._ids.add(sample.id)
-        fields = set(References.__annotations__).difference(_NO_REFERENCES)
+        fields = set(References.__annotations__).difference(("fields", "metadata", "group", "domain"))
         self.references.update(name for name in sorted(fields) if getattr(sample, name) is not None)
         trace = sample.trace
         self._add_messages(trace)
@@ -100,14 +96,13 @@ class Inspection:
             self.gave_up += missing.gave_up
             self.no_reply += not missing.gave_up
         if trace.error is not None:
-            self.errors.add(truncated(trace.error, _ERROR_KEPT), sample.id)
+            self.errors.add(truncated(trace.error, 200), sample.id)
         for label in trace.labels:
             self.labels.add(label.name, sample.id)
         for branch in islice(branches(trace), 1, None):
             self.children += 1
-            self.child_calls += sum(
-                len(message.tool_calls) for message in branch.trace.messages if isinstance(message, AIMessage)
-            )
+            replies = (message for message in branch.trace.messages if isinstance(message, AIMessage))
+            self.child_calls += sum(len(reply.tool_calls) for reply in replies)
         self.trace_usage.add(trace.usage)
         if trace.cost_usd is not None:
             self.costs += 1
@@ -135,7 +130,7 @@ class Inspection:
         """Count a record that cannot be read, or a notice about a file."""
         self.problem_count += 1
         self.unread_records += problem.index is not None
-        if len(self.problems) < _PROBLEMS_KEPT:
+        if len(self.problems) < 5:
             self.problems.append(problem)
 
     def must_have_any(self) -> None:

@@ -69,9 +69,8 @@ def read(
 class Recordings:
     """Files that are read together; see `read`. With ``shard``, the samples of other shards are only counted.
 
-    Attributes:
-        formats: The format of each file that could be read so far.
-        failed: The errors of other files that could not be read, or not to the end, and of columns in no file.
+    ``formats`` has the format of each file that could be read so far, and ``failed`` the errors of files that could not
+    be read, or not to the end, and of columns in no file.
     """
 
     def __init__(
@@ -119,9 +118,7 @@ class Recordings:
         """
         joiner, histories = self._joiner, RepeatedHistories()
         number = -1
-        with closing(
-            self._content
-        ) as content:  # otherwise, an error that is raised would keep the file open as long as it lives
+        with closing(self._content) as content:  # an error that is raised would keep the file open as long as it lives
             for conversation in chain(self._notices, content):
                 if isinstance(conversation, TraceError):
                     _report(conversation, on_error)
@@ -169,10 +166,9 @@ class Recordings:
                     waiting.extendleft(map(SessionFiles, reversed(session.listed)))
                 yield from content
             except (TraceError, ConfigError) as error:
-                self.failed.append(
-                    error if isinstance(error, TraceError) else TraceError(str(error), path=session.path)
-                )
-                yield self.failed[-1]
+                problem = error if isinstance(error, TraceError) else TraceError(str(error), path=session.path)
+                self.failed.append(problem)
+                yield problem
         if not self.formats:
             raise TraceError(f"none of {len(sessions):,} files could be read; first error: {self.failed[0]}")
         try:

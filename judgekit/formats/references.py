@@ -8,13 +8,12 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError, count_text, join_limited
 from judgekit.formats.files import FileRecord
-from judgekit.formats.row_facts import VERBATIM_COLUMNS, extra_fields, make_sample, read_row_facts, to_text
+from judgekit.formats.row_facts import VERBATIM_COLUMNS, extra_fields, make_sample, read_facts, to_text
 from judgekit.locations import Location
 from judgekit.traces.message import JsonObject
 from judgekit.traces.recording import TraceWarning
 from judgekit.traces.sample import References, Sample
 
-_SHOWN = 3
 _KNOWN = (*References.__annotations__, "expected_output")
 
 
@@ -65,7 +64,7 @@ class ReferenceJoiner:
         row = {name: value for name, value in row.items() if value is not None}
         keys = [name for name in row if name not in References.__annotations__ and name not in VERBATIM_COLUMNS]
         key = self._key or next((name for name in ("id", "input", *keys) if name in keys), None)
-        facts = read_row_facts(row, self._warnings)
+        facts = read_facts(row, self._warnings)
         if key in ("id", "input") and key in keys:
             others = {name: row[name] for name in keys if name not in ("id", "input")}
             return key, to_text(row[key]), {**facts, "fields": {**others, **extra_fields(facts)}} if others else facts
@@ -83,7 +82,7 @@ class ReferenceJoiner:
         if value is None:
             return sample
         if value not in self._references:
-            if len(self._unknown) < _SHOWN:
+            if len(self._unknown) < 3:
                 self._unknown[value] = None
             return sample
         self._met.setdefault(value, set()).add(sample.group)
@@ -115,13 +114,10 @@ class ReferenceJoiner:
     def notices(self) -> list[TraceError]:
         """The notices before any sample is joined: rows that cannot be used, duplicate keys, and warnings about rows."""
         twice = {value: places for value, places in self._places.items() if len(places) > 1}
-        problems = [
-            f"{warning.path}: {warning.message} ({times:,} times)" for warning, times in Counter(self._warnings).items()
-        ]
+        warnings = Counter(f"{warning.path}: {warning.message}" for warning in self._warnings)
+        problems = [f"{warning} ({times:,} times)" for warning, times in warnings.items()]
         if twice:
-            keys = join_limited(
-                f"{value!r:.80} ({join_limited(places, separator=', ')})" for value, places in twice.items()
-            )
+            keys = join_limited(f"{key!r:.80} ({join_limited(lines, separator=', ')})" for key, lines in twice.items())
             problems.append(f"duplicate keys, whose rows are not used: {keys}")
         return [*self._unusable, *([TraceError("; ".join(problems), path=self._path)] if problems else [])]
 

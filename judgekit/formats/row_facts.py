@@ -11,7 +11,6 @@ from judgekit.traces.message import JsonObject
 from judgekit.traces.recording import TraceWarning
 from judgekit.traces.sample import MEASUREMENT_FIELDS, References, Sample
 
-_TEXTS = ("label", "prediction", "reference", "group", "domain")
 VERBATIM_COLUMNS = ("expected_output", "results", *MEASUREMENT_FIELDS)
 """Columns that become fields of a sample under their own names."""
 _NO_TEXTS = ("error", "id", "type", "role", "status")
@@ -22,7 +21,7 @@ FACT_COLUMNS = frozenset((*References.__annotations__, *VERBATIM_COLUMNS))
 """Columns that hold known facts."""
 
 
-def read_row_facts(row: JsonObject, warnings: list[TraceWarning]) -> JsonObject:
+def read_facts(row: JsonObject, warnings: list[TraceWarning]) -> JsonObject:
     """Return the known facts of a row as fields of a `Sample`. Other columns are ignored.
 
     A list of texts in ``reference`` becomes ``references``; ``expected_output`` is the reference, or the references,
@@ -40,7 +39,7 @@ def read_row_facts(row: JsonObject, warnings: list[TraceWarning]) -> JsonObject:
     for name in MEASUREMENT_FIELDS:
         if name in kept and not is_number(kept[name]):
             raise TraceError(f"{name}: expected a finite number, found {short_repr(kept[name])}")
-    for name in _TEXTS:
+    for name in ("label", "prediction", "reference", "group", "domain"):
         if name in facts:
             facts[name] = _text(facts[name])
     if isinstance(references := facts.get("references"), list):

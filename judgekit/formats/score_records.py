@@ -28,13 +28,10 @@ AUDIT_HINT = "use it with the run of these conversations: judgekit audit RUN --l
 
 
 class ScoreRecord(NamedTuple):
-    """A score, and what it is about.
+    """A score as a label, and what it is about: the trace, and the span in it if it is not the whole.
 
-    Attributes:
-        label: The score as a label; ``None`` if it has no value.
-        trace: The id of the trace; ``None`` if the score belongs to a session or an experiment, or names only a span.
-        span: The id of the span that is scored; ``None`` if it is the whole trace.
-        correction: The correct output, if that is what the score states.
+    There is no label without a value, and no trace if the score belongs to a session or an experiment, or names only a
+    span. A score may state the correct output instead: a ``correction``.
     """
 
     label: Label | None
@@ -51,10 +48,8 @@ def score_system(value: JsonValue) -> ScoreSystem | None:
         return "Phoenix"
     if "key" in value and "run_id" in value and not {"score", "value"}.isdisjoint(value):
         return "LangSmith"
-    named = (
-        isinstance(value.get("name"), str) and "value" in value and str_or_none(value.get("source")) in _LANGFUSE_JUDGED
-    )
-    return "Langfuse" if named and not _LANGFUSE.isdisjoint(value) else None
+    named = isinstance(value.get("name"), str) and "value" in value and not _LANGFUSE.isdisjoint(value)
+    return "Langfuse" if named and str_or_none(value.get("source")) in _LANGFUSE_JUDGED else None
 
 
 def read_score(score: JsonObject, system: ScoreSystem) -> ScoreRecord:
@@ -82,9 +77,8 @@ def _langfuse(score: JsonObject) -> ScoreRecord:
         value = _TRUTH.get(str(value).lower().removesuffix(".0"), value)
     elif kind in ("CATEGORICAL", "TEXT") and not isinstance(value, str):
         value = value if text is None else text
-    source: LabelSource = (
-        "human" if given_by == "ANNOTATION" else label_source(name, judged=_LANGFUSE_JUDGED.get(str(given_by)))
-    )
+    judged = _LANGFUSE_JUDGED.get(str(given_by))
+    source: LabelSource = "human" if given_by == "ANNOTATION" else label_source(name, judged=judged)
     author = first_value(score, "authorUserId", "author_user_id")
     return ScoreRecord(make_label(name, value, source, author, score.get("comment")), trace, span)
 
@@ -92,11 +86,8 @@ def _langfuse(score: JsonObject) -> ScoreRecord:
 def _langsmith(score: JsonObject) -> ScoreRecord:
     name, origin = str(score.get("key")), as_object(score.get("feedback_source"))
     kind = origin.get("type")
-    source: LabelSource = (
-        "human"
-        if kind in _LANGSMITH_PEOPLE
-        else label_source(name, judged=_LANGSMITH_JUDGED.get(kind) if isinstance(kind, str) else None)
-    )
+    judged = _LANGSMITH_JUDGED.get(kind) if isinstance(kind, str) else None
+    source: LabelSource = "human" if kind in _LANGSMITH_PEOPLE else label_source(name, judged=judged)
     trace, run = str_or_none(score.get("trace_id")), str_or_none(score.get("run_id"))
     value = first_value(score, "score", "value")
     label = make_label(name, value, source, first_value(origin, "user_name", "user_id"), score.get("comment"))

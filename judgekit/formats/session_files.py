@@ -40,18 +40,13 @@ _SUFFIXES = re.compile(r"(?:\.jsonl|\.ndjson|\.json|\.txt|\.log)?(?:\.gz|\.zst)?
 _META = ".meta.json"
 _HEAD_BYTES = 1 << 22
 """The most bytes of a first row."""
-_LOOKED_AT = 20_000
-"""The most files in a folder that are looked at."""
 
 
 class SessionFiles(NamedTuple):
     """A file, and the files of the sub-agents that it started.
 
-    Attributes:
-        path: The file.
-        sub_agents: The files of its sub-agents.
-        listed: Those of them that would be read on their own if the file were no session.
-        problem: The reason why files of sub-agents may be missing.
+    If the file were no session, those that are ``listed`` would be read on their own. Others may be missing due to a
+    ``problem``.
     """
 
     path: Location
@@ -134,7 +129,7 @@ def _inside(folder: Path, *, is_recursive: bool = True) -> Iterator[Path]:
     """Yield the files in a folder that may be of sub-agents. Links that lead out of it are left out."""
     walked = os.walk(folder) if is_recursive else islice(os.walk(folder), 1)
     files = (Path(parent, name) for parent, _, names in walked for name in sorted(names))
-    for file in islice(files, _LOOKED_AT):
+    for file in islice(files, 20_000):
         if _SUB_AGENT.fullmatch(file.name) and file.is_file() and file.resolve().is_relative_to(folder.resolve()):
             yield file
 
@@ -186,11 +181,8 @@ def codex_thread(row: JsonValue) -> CodexThread | None:
     identity = str_or_none(lookup(payload, "id"))
     if lookup(row, "type") != "session_meta" or identity is None:
         return None
-    parents = (
-        lookup(payload, "source", "subagent", "thread_spawn", "parent_thread_id"),
-        lookup(payload, "parent_thread_id"),
-    )
-    return CodexThread(identity, next(filter(None, map(str_or_none, parents)), None))
+    spawned_by = str_or_none(lookup(payload, "source", "subagent", "thread_spawn", "parent_thread_id"))
+    return CodexThread(identity, spawned_by or str_or_none(lookup(payload, "parent_thread_id")) or None)
 
 
 def sub_agent_records(session: SessionFiles, problems: list[TraceError]) -> Iterator[JsonValue]:
@@ -203,9 +195,8 @@ def sub_agent_records(session: SessionFiles, problems: list[TraceError]) -> Iter
         errors: list[TraceError] = []
         try:
             if number == MOST_SUB_AGENTS:
-                raise TraceError(
-                    f"not read, with {len(files) - number - 1:,} more: a session may have {number:,} sub-agents"
-                )
+                more = len(files) - number - 1
+                raise TraceError(f"not read, with {more:,} more: a session may have {number:,} sub-agents")
             located = File.locate(file)
             for line in located.lines():
                 room -= len(line.text)

@@ -14,7 +14,6 @@ from typing import Literal, TypeAlias
 from pydantic import JsonValue
 
 from judgekit.formats.field_tracker import Unit, parse_time
-from judgekit.formats.moved_messages import holds_moved_messages
 from judgekit.formats.values import as_object, first_value, lookup, objects_in, without
 from judgekit.traces.message import JsonObject
 
@@ -24,13 +23,7 @@ _MARKS: dict[Convention, tuple[str, ...]] = {
     "mlflow": ("mlflow.",),
     "openinference": ("openinference.", "llm.input_messages", "llm.output_messages", "llm.model_name", "input.value"),
     "otel": (
-        "gen_ai.",
-        "gcp.vertex.agent.",
-        "ai.operationId",
-        "ai.prompt",
-        "ai.response",
-        "traceloop.",
-        "pydantic_ai.",
+        *("gen_ai.", "gcp.vertex.agent.", "ai.operationId", "ai.prompt", "ai.response", "traceloop.", "pydantic_ai."),
     ),
 }
 _MARK_ROOTS = frozenset(mark.partition(".")[0] for marks in _MARKS.values() for mark in marks)
@@ -54,7 +47,6 @@ _WHOLE = {
 """Attributes whose values are objects."""
 _BATCHES = ("resourceSpans", "resource_spans", "batches", "resourceLogs", "resource_logs")
 _SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "scopeLogs", "scope_logs")
-_SPANS = ("spans", "logRecords", "log_records")
 _LOOKED_AT = 1_000
 DEEPEST = 60
 """The most levels of nested attributes that are opened."""
@@ -99,7 +91,7 @@ def _exported(batches: JsonValue, others: JsonObject) -> Iterator[JsonObject]:
     for batch in objects_in(batches):
         scopes = next((name for name in _SCOPES if batch.get(name) is not None), "")
         for scope in objects_in(batch.get(scopes)):
-            spans = next((name for name in _SPANS if scope.get(name) is not None), "")
+            spans = next((name for name in ("spans", "logRecords", "log_records") if scope.get(name) is not None), "")
             rest = {"resource": without(batch, "resource", scopes), "scope": without(scope, "scope", spans)}
             around: JsonObject = {
                 "resource": _with_attributes(batch.get("resource")),
@@ -147,6 +139,11 @@ def _from_columns(columns: JsonObject) -> JsonObject:
     return span | {name: value for name, value in columns.items() if not name.startswith(("context.", "attributes."))}
 
 
+def holds_moved_messages(body: JsonValue) -> bool:
+    """Return whether the body of a log record holds messages of a span, as the AWS Distro for OpenTelemetry moves them."""
+    return any(objects_in(lookup(body, side, "messages")) for side in ("input", "output"))
+
+
 def event_name(event: JsonObject, attribute: JsonValue) -> str:
     """Return the name of an event, which exporters write into four places."""
     names = (event.get("event_name"), event.get("eventName"), attribute, event.get("name"))
@@ -183,9 +180,7 @@ def conversation_id(span: JsonValue) -> str | None:
     """Return the conversation or session that a span or one of its events names."""
     events = [event for name in ("events", "span_events") for event in objects_in(lookup(span, name))]
     candidates = [as_object(lookup(holder, "attributes")) for holder in (span, *events)]
-    return next(
-        (str(attributes[name]) for attributes in candidates for name in _CONVERSATIONS if attributes.get(name)), None
-    )
+    return next((str(fields[name]) for fields in candidates for name in _CONVERSATIONS if fields.get(name)), None)
 
 
 def trace_id_of(span: JsonObject) -> str | None:
@@ -248,11 +243,7 @@ def _with_attributes(fields: JsonValue) -> JsonValue:
 def _plain_attributes(attributes: JsonValue) -> JsonValue:
     """Return attributes by name. OTLP lists them with types, and other exporters may nest them."""
     if isinstance(attributes, list):
-        return (
-            _keyed(attributes, 0)
-            if all(isinstance(item, dict) and "key" in item for item in attributes)
-            else attributes
-        )
+        return _keyed(attributes, 0) if all("key" in as_object(item) for item in attributes) else attributes
     return _flat(attributes) if isinstance(attributes, dict) else attributes
 
 

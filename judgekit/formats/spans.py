@@ -9,12 +9,12 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.formats.moved_messages import READ_TOGETHER_HINT, holds_moved_messages, restore_messages
 from judgekit.formats.span_exports import (
     DEEPEST,
     attribute_conventions,
     conversation_id,
     event_name,
+    holds_moved_messages,
     parent_id_of,
     parse_moment,
     span_conventions,
@@ -23,18 +23,19 @@ from judgekit.formats.span_exports import (
     started_at,
     trace_id_of,
 )
-from judgekit.formats.values import as_list, as_object, lookup, objects_in, without
+from judgekit.formats.values import objects_in
 from judgekit.traces.message import JsonObject
 
 _Id = TypeVar("_Id", str, tuple[str, str])
-_RESPONSES = ("gen_ai.response.id", "ai.response.id")
 _SHARED = ("resource", "scope", "beside")
 """Fields that all spans of a library share, and the fields beside the spans in a document."""
 _CONTENT = re.compile(
     r"(^|[._])(inputs?|outputs?|prompts?|completions?|messages?|contents?|events|(request|response)_data|text)(\.value)?$"
 )
 """Names of attributes with what was said."""
-CUT_OFF_HINT = "cut off? raise OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT"
+LOGS_HINT = "read spans and log records together: cat spans.jsonl logs.jsonl > both.jsonl"
+"""The remedy for a span whose message contents are in log records."""
+CUT_OFF = "cut off? raise OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT"
 """A likely cause of JSON that cannot be parsed."""
 UNKNOWN_START = datetime.min.replace(tzinfo=UTC)
 """The start of spans without a time."""
@@ -53,11 +54,9 @@ class Event:
 class Span:
     """A span. Ids, times and everything else not taken from ``fields`` or ``attributes`` stay in the leftover.
 
-    Attributes:
-        fields: The span; `FieldTracker.leftover` returns what was not taken.
-        attributes: The attributes by dotted name; see `take_nested` for names with indexes.
-        parent: The parent span, if it is in the recording; ``depth`` is the number of ancestors.
-        error: The error: the message of the status, the type of the error, or the exception.
+    The attributes have dotted names; see `take_nested` for names with indexes. The parent is there if it is in the
+    recording, and ``depth`` is the number of ancestors. The error is the message of the status, the type of the error,
+    or the exception.
     """
 
     def __init__(self, span: FieldTracker) -> None:
@@ -84,7 +83,7 @@ class Span:
     @property
     def response_id(self) -> str | None:
         """The id of the response to a model call. Like the span's own id, it stays in the leftover."""
-        ids = (self.attributes.peek(name) for name in _RESPONSES)
+        ids = (self.attributes.peek(name) for name in ("gen_ai.response.id", "ai.response.id"))
         return next((identity for identity in ids if isinstance(identity, str) and identity), None)
 
     @property
@@ -101,13 +100,11 @@ class Span:
         if not failed and kind is None:
             return None
         reasons = [described.get("message"), described.get("description")]
-        reasons += [
-            attributes.peek(name) for attributes in exceptions for name in ("exception.message", "exception.type")
-        ]
+        reasons += [raised.peek(name) for raised in exceptions for name in ("exception.message", "exception.type")]
         return next((text for text in [*reasons, kind] if isinstance(text, str) and text), "error")
 
 
-def group_conversations(document: JsonValue) -> list[JsonValue]:
+def group_spans(document: JsonValue) -> list[JsonValue]:
     """Return the spans of each conversation as a record ``{"id": ..., "spans": [...]}``.
 
     A span belongs to the conversation or session that its outermost ancestor names, or else the one that its trace
@@ -119,7 +116,6 @@ def group_conversations(document: JsonValue) -> list[JsonValue]:
         traces.setdefault(trace_id_of(span) or f"#{number}", []).append(span)
     groups: dict[str, list[JsonObject]] = {}
     for trace_id, spans in traces.items():
-        _put_back(spans)
         for span, name in zip(spans, _named(spans), strict=True):
             groups.setdefault(name or trace_id, []).append(span)
     talking = {name: spans for name, spans in groups.items() if any(map(span_conventions, spans))} or groups
@@ -130,19 +126,16 @@ def group_conversations(document: JsonValue) -> list[JsonValue]:
 
 
 def read_spans(record: FieldTracker) -> list[Span]:
-    """Return the spans of a record of `group_conversations`, ordered by start time and linked to their parents.
+    """Return the spans of a record of `group_spans`, ordered by start time and linked to their parents.
 
     Log records of a span become its events. Fields that all spans share (resource, scope, fields beside the spans) stay
-    only in the first span.
-
-    Raises:
-        TraceError: An item of ``spans`` is not an object, or messages were moved out of spans that are missing.
+    only in the first span. Messages that were moved out of spans are an error.
     """
     pieces = [Span(fields) for fields in record.objects("spans")]
     moved = sum(holds_moved_messages(event.fields.peek("body")) for span in pieces for event in span.events)
     if moved:
-        problem = f"spans: {moved} log records contain messages for spans that are missing or cannot hold them"
-        raise TraceError(f"{problem}; {READ_TOGETHER_HINT}")
+        problem = "the AWS Distro for OpenTelemetry moved messages of spans into log records, which are not put back"
+        raise TraceError(f"spans: {problem}, found {moved}; record the spans with another exporter")
     kept: dict[str, JsonValue] = {}
     for span in pieces:
         for name in _SHARED:
@@ -196,8 +189,8 @@ def time_range(spans: Sequence[Span]) -> dict[str, datetime | None]:
     }
 
 
-def unread_contents(spans: Iterable[Span]) -> str | None:
-    """Return a description of the attributes that may hold messages although none could be read, if there are any."""
+def refuse_unread(spans: Iterable[Span]) -> None:
+    """Raise an error if there are attributes that may hold messages, none of which could be read."""
     names = {
         f"{name!r}": None
         for span in spans
@@ -205,31 +198,15 @@ def unread_contents(spans: Iterable[Span]) -> str | None:
         for name in holder
         if _CONTENT.search(name) and isinstance(held := holder.peek(name), str | list | dict) and held
     }
-    shown = ", ".join([*names][:5])
-    return f"spans: no messages that can be read, although these attributes may hold some: {shown}" if names else None
+    if names:
+        shown = ", ".join([*names][:5])
+        raise TraceError(f"spans: no messages that can be read, although these attributes may hold some: {shown}")
 
 
 def final_error(spans: Sequence[Span]) -> str | None:
     """Return the error of the last outermost span, or else of the span that began last; they are ordered by start."""
     outermost = [span.error for span in spans if span.parent is None][-1:]
     return next((error for error in (*outermost, *(span.error for span in spans[-1:])) if error), None)
-
-
-def _put_back(spans: list[JsonObject]) -> None:
-    """Put messages from log records back into the spans of one trace."""
-    places = {span_id_of(span): index for index, span in enumerate(spans) if "attributes" in span}
-    for record in list(spans):
-        if (index := places.get(span_id_of(record))) is None:
-            continue
-        for events in map(as_list, (record.get("events"), record.get("span_events"))):
-            for number, event in enumerate(events):
-                body, attributes = lookup(event, "body"), spans[index]["attributes"]
-                if not isinstance(body, dict) or not isinstance(attributes, dict) or not holds_moved_messages(body):
-                    continue
-                if (restored := restore_messages(attributes, body)) is not None:
-                    events[number] = without(as_object(event), "body")
-                    own = [*as_list(spans[index].get("events")), *restored[1]]
-                    spans[index] = {**spans[index], "attributes": restored[0], "events": own}
 
 
 def _link(spans: Iterable[Span], named: Mapping[tuple[str | None, str | None], Span]) -> None:

@@ -17,8 +17,7 @@ from judgekit.errors import TraceError, count_text
 from judgekit.formats.arrow_batches import record_batches
 from judgekit.formats.columns import Columns
 from judgekit.formats.compression import bounded_lines
-from judgekit.formats.encodings import decode_error_text
-from judgekit.formats.files import File, FileRecord, parse_json
+from judgekit.formats.files import File, FileRecord, decode_error_text, parse_json
 from judgekit.traces.sample import MEASUREMENT_FIELDS
 
 _OF_PROMPTFOO = ["Status", "Score", "Named Scores"]
@@ -31,8 +30,6 @@ STRUCTURES = {
 """Columns whose cells hold JSON."""
 NUMBERS = {*MEASUREMENT_FIELDS, "prediction_score"}
 """Columns whose cells hold numbers."""
-_RESPONSES = ("response", "output")
-_DELIMITERS = ",;\t"
 _PYTHON = re.compile(r"\s*[\[{(]+'")
 """The beginning of a list or object of texts that Python printed instead of writing JSON."""
 _FRAME = '; write spans of Phoenix with spans.to_json("spans.jsonl", orient="records", lines=True)'
@@ -45,27 +42,22 @@ _HINTS = {
 def csv_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
     """Yield the rows below the header. The delimiter is the candidate that the header has most of, outside quotes.
 
-    A cell is text, except in columns of `STRUCTURES` and `NUMBERS`. An empty cell is a missing value, except that
-    an empty response is a response. Rows with only empty cells are skipped, and a column without
-    a name is named by its number, ``column 1``.
-
-    Raises:
-        TraceError: There are no rows, two columns have the same name, or it is a table of promptfoo.
+    A cell is text, except in columns of `STRUCTURES` and `NUMBERS`. An empty cell is a missing value, except that an
+    empty response is a response. Rows with only empty cells are skipped, and a column without a name is named by its
+    number, ``column 1``. A table without rows, with two columns of one name, or of promptfoo is an error.
     """
     broken: list[TraceError] = []
     with file.open() as stream:
         lines = _text(bounded_lines(stream), file.encoding, broken)
         before, first = next(((at, line) for at, line in enumerate(lines) if line.strip()), (0, ""))
-        delimiter = max(_DELIMITERS, key=re.sub('"[^"]*("|$)', "", first).count)
+        delimiter = max(",;\t", key=re.sub('"[^"]*("|$)', "", first).count)
         rows = _csv().reader(chain([first], lines), delimiter=delimiter, strict=True)
         header = _next(rows, broken)
         if isinstance(header, TraceError):
             raise TraceError(header.problem, path=file.path, line=before + 1)
         columns_found = [name.strip() or f"column {number}" for number, name in enumerate(header or (), 1)]
         if any(columns_found[at : at + 3] == _OF_PROMPTFOO for at in range(len(columns_found))):
-            problem = (
-                "is a table of promptfoo, which lacks prompts and assertions; write promptfoo eval -o results.json"
-            )
+            problem = "is a table of promptfoo, without prompts and assertions; write promptfoo eval -o results.json"
             raise TraceError(problem, path=file.path)
         try:
             names = columns.renamed(columns_found)
@@ -81,9 +73,8 @@ def csv_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
             if isinstance(cells, TraceError):
                 value: JsonValue | TraceError = cells
             elif len(cells) != len(columns_found):
-                value = TraceError(
-                    f"has {count_text(len(cells), 'cell')}, but the first row names {len(columns_found)} columns"
-                )
+                size = count_text(len(cells), "cell")
+                value = TraceError(f"has {size}, but the first row names {len(columns_found)} columns")
             else:
                 value = _row(names, read, cells)
             if isinstance(cells, TraceError) or any(cells):
@@ -165,7 +156,7 @@ def _comma_number(cell: str) -> JsonValue:
 _CELLS: dict[str, _Cell] = {
     **dict.fromkeys(STRUCTURES, lambda cell: parse_json(cell.encode()) if cell else None),
     **dict.fromkeys(NUMBERS, _number),
-    **dict.fromkeys(_RESPONSES, str),
+    **dict.fromkeys(("response", "output"), str),
 }
 
 

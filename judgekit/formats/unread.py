@@ -29,8 +29,6 @@ RESPONSE_COLUMNS = ("response", "output")
 _REFERENCES = {re.sub("_", "", name): name for name in References.__annotations__ if name.startswith("reference")}
 _OWN = {**{name: name for name in ("input", *RESPONSE_COLUMNS, "label", "prediction")}, **_REFERENCES}
 """Our columns, by their names without separators."""
-_SIMILAR = 0.85
-"""The similarity from which a name counts as a misspelling, as `difflib` measures it."""
 _MEANT: Mapping[str, str] = {
     theirs: ours
     for ours, names in {
@@ -60,7 +58,6 @@ _FOREIGN = re.compile(
 _QUESTION = re.compile(r"question|query|prompt|message|request|asked|user|utterance|task|goal|text", re.IGNORECASE)
 _ANSWER = re.compile(r"answer|response|reply|completion|generat|output|result|bot|agent|text|said", re.IGNORECASE)
 """Names of texts that may be the user's or the agent's words."""
-_SPEAKERS = ("role", "from", "author", "speaker", "sender")
 _KINDS = frozenset(("human", "ai", "user", "assistant", "system", "tool", "message"))
 """The ``type`` of messages without a speaker."""
 _SAID = (
@@ -83,21 +80,15 @@ _ARGUMENTS = (
     *("params", "tool_input", "kwargs"),
 )
 _SORTED = json.JSONEncoder(sort_keys=True)
-_LONG = 40
-"""The length from which a text is also searched for within other texts, which may quote it."""
 _MOST = 100
 """The most messages and calls that are counted in a field."""
-_LONGEST = 1 << 20
-"""The longest text, in characters, that is tested for JSON."""
 ABOUT_MESSAGES = {
     *("annotations", "reasoning_signature", "status", "phase", "timestamp", "created_at", "model", "type", "kind"),
     *("uuid", "metadata", "stop_reason", "usage", OTHER_CHOICES),
 }
 """Fields that describe a message and are not part of its text."""
 _NO_TEXTS = ABOUT_MESSAGES | {"id", "object", "role", "name", "finish_reason"}
-_ASIDE = frozenset(
-    ("scores", "score", "reductions", "eval", "plan", "openaiGraderSample", "graderSamples", "grader_samples")
-)
+_ASIDE = {"scores", "score", "reductions", "eval", "plan", "openaiGraderSample", "graderSamples", "grader_samples"}
 """Fields with graders' words and a run's setup, whose messages are not part of the conversation."""
 
 
@@ -109,7 +100,7 @@ def canonical_column(column: str) -> str | None:
         return "reference"
     if ours := _MEANT.get(name) or _OWN.get(name):
         return ours if ours != column else None
-    near = closest_name(name, _REFERENCES, _SIMILAR) if name.startswith("ref") else ""
+    near = closest_name(name, _REFERENCES, 0.85) if name.startswith("ref") else ""
     return _REFERENCES[near] if near and not name.startswith(near) else None  # `reference_id` is another column
 
 
@@ -121,9 +112,7 @@ def column_option(old_name: str, new_name: str) -> str:
 def unread_reference_warnings(columns: JsonObject) -> list[TraceWarning]:
     """Return a warning for each column with a reference or verdict under another system's name."""
     others = (None, "input", *RESPONSE_COLUMNS)
-    named = {
-        name: value for name, value in columns.items() if canonical_column(name) not in others or _VERDICT.match(name)
-    }
+    named = {key: held for key, held in columns.items() if canonical_column(key) not in others or _VERDICT.match(key)}
     return foreign_column_warnings(named)
 
 
@@ -181,7 +170,7 @@ def unread_message_warnings(leftover: JsonObject, messages: Sequence[Message]) -
         for text_or_call in spoken:
             if text_or_call in (texts if isinstance(text_or_call, str) else calls):
                 continue
-            if isinstance(text_or_call, str) and len(text_or_call) > _LONG:
+            if isinstance(text_or_call, str) and len(text_or_call) > 40:  # another text may quote it
                 whole = "\n".join(texts) if whole is None else whole
                 lost += text_or_call not in whole
             else:
@@ -224,11 +213,9 @@ def _says(message: HumanMessage | AIMessage) -> bool:
 def _holds_text(leftover: JsonValue) -> bool:
     if isinstance(leftover, dict):
         return any(name not in _NO_TEXTS and _holds_text(held) for name, held in leftover.items())
-    return (
-        any(map(_holds_text, leftover))
-        if isinstance(leftover, list)
-        else isinstance(leftover, str) and bool(leftover.strip())
-    )
+    if isinstance(leftover, list):
+        return any(map(_holds_text, leftover))
+    return isinstance(leftover, str) and bool(leftover.strip())
 
 
 def _spoken(value: JsonValue, name: str) -> dict[_Spoken, None]:
@@ -252,7 +239,7 @@ def _spoken(value: JsonValue, name: str) -> dict[_Spoken, None]:
 
 
 def _message_structure(value: JsonValue, name: str) -> JsonValue:
-    if isinstance(value, str) and len(value) < _LONGEST and value.lstrip().startswith(("{", "[{")):
+    if isinstance(value, str) and len(value) < 1 << 20 and value.lstrip().startswith(("{", "[{")):
         value = parse_if_json(value)
     if name in _ANSWERS or canonical_column(name) == "response":
         return {"role": name, "content": value}
@@ -285,7 +272,7 @@ def _is_call(node: JsonObject, *, of_message: bool) -> bool:
 
 
 def _is_message(node: JsonObject) -> bool:
-    speakers = [node[name] for name in _SPEAKERS if name in node]
+    speakers = [node[name] for name in ("role", "from", "author", "speaker", "sender") if name in node]
     return any(isinstance(speaker, str) for speaker in speakers) or str_or_none(node.get("type")) in _KINDS
 
 

@@ -10,8 +10,6 @@ from pydantic_core import to_json
 from judgekit.traces.equality import loses_keys
 from judgekit.traces.message import JsonObject
 
-_LOOKED_AT = 50
-
 
 def lookup(value: JsonValue, *path: str) -> JsonValue:
     """Return the value at a path of names; ``None`` if a name is missing or its parent is not an object."""
@@ -37,7 +35,7 @@ def as_list(value: JsonValue) -> list[JsonValue]:
 
 def head(value: JsonValue) -> list[JsonValue]:
     """Return the first items of a list, enough to recognize its format, and no items for any other value."""
-    return value[:_LOOKED_AT] if isinstance(value, list) else []
+    return value[:50] if isinstance(value, list) else []
 
 
 def objects_in(value: JsonValue) -> list[JsonObject]:
@@ -95,3 +93,8 @@ def parse_if_json(value: JsonValue) -> JsonValue:
     except (ValueError, RecursionError):
         return value
     return held
+
+
+def unpacked(value: JsonValue) -> JsonValue:
+    """Return a value, or the object or list that it holds as JSON."""
+    return parse_if_json(value) if isinstance(value, str) and value.lstrip().startswith(("{", "[")) else value

@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,6 @@ from judgekit.analysis.labels import recorded_labels
 from judgekit.analysis.matching import match_labels
 from judgekit.analysis.sampling import draw_by_verdict
 from judgekit.analysis.stored_labels import stored_labels
-from judgekit.distribution import own_version
 from judgekit.errors import ConfigError, JudgeError, check_choice, count_text, join_limited, validation_message
 from judgekit.jobs.building import BuiltScorers
 from judgekit.jobs.options import RunOptions
@@ -193,7 +193,7 @@ def prepare_freeze(
             run=run.number,
             frozen_at=now(),
             alarmed_at=None if status is None else status.alarmed_at,
-            version=own_version(),
+            version=version("judgekit"),
         )
         anchors = _draw(run, record, n, seed, built)
         before = AnchorSet(path, head, anchors) if is_planned else write_anchors(head, anchors.values(), path)

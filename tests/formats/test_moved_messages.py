@@ -9,7 +9,7 @@ import pytest
 from judgekit import read
 from judgekit.errors import TraceError
 from judgekit.formats.detect import detect
-from judgekit.formats.moved_messages import holds_moved_messages, restore_messages
+from judgekit.formats.span_exports import holds_moved_messages
 
 USER = {"role": "user", "content": "Weather in Málaga?"}
 SYSTEM, ANSWER = {"role": "system", "content": "Be brief"}, {"role": "assistant", "content": "It is 12C"}
@@ -162,13 +162,15 @@ def written(path, records):
     return path
 
 
-def test_spans_and_their_log_records_are_read_as_the_spans_were(tmp_path):
+REFUSED = r"moved messages of spans into log records, .* found \d+; record the spans with another exporter"
+
+
+def test_log_records_with_messages_of_spans_are_refused(tmp_path):
+    """With their spans, within them, and alone."""
     for by_role in [False, True]:
         for spans in SPANS.values():
+            assert len(told(written(tmp_path / "spans.jsonl", spans))) > 1
             left, logs = moved(spans, by_role=by_role)
-            expected = told(written(tmp_path / "spans.jsonl", spans))
-            assert len(expected) > 1
-            assert told(written(tmp_path / "both.jsonl", [*logs, *left])) == expected
             attached = [
                 {
                     **one,
@@ -178,17 +180,14 @@ def test_spans_and_their_log_records_are_read_as_the_spans_were(tmp_path):
                 }
                 for one in left
             ]
-            assert told(written(tmp_path / "attached.jsonl", attached)) == expected
+            for records in ([*logs, *left], attached, logs):
+                with pytest.raises(TraceError, match=REFUSED):
+                    list(read(written(tmp_path / "both.jsonl", records), on_error="raise"))
 
 
-def test_log_records_without_their_spans_are_refused(tmp_path):
+def test_such_log_records_have_the_format_of_their_spans():
     for spans, name in ((openinference(SILENT), "openinference"), (STRANDS, "otel")):
-        _, logs = moved(spans)
-        assert detect(logs).name == name
-        made_up = [{**log, "name": "x", "span_events": [{"body": log["body"]}]} for log in logs]
-        for records in (logs, made_up):
-            with pytest.raises(TraceError, match=r"log records contain messages .* cat spans\.jsonl logs\.jsonl"):
-                list(read(written(tmp_path / "logs.jsonl", records), on_error="raise"))
+        assert detect(moved(spans)[1]).name == name
 
 
 def test_spans_without_their_log_records_are_refused_or_told(tmp_path):
@@ -199,29 +198,6 @@ def test_spans_without_their_log_records_are_refused_or_told(tmp_path):
         )
     with pytest.raises(TraceError, match=r"no messages.*cat spans"):
         list(read(written(tmp_path / "spans.jsonl", moved(STRANDS)[0]), on_error="raise"))
-
-
-def test_contents_that_fit_two_places_are_left_where_they_are():
-    attributes = {"openinference.span.kind": "LLM"} | flat("llm.input_messages", SYSTEM, SAYING, USER)
-    attributes = {name: value for name, value in attributes.items() if not name.endswith("content")}
-    texts = [{"role": "user", "content": text} for text in ("{}", "b", "c")]
-    assert restore_messages(attributes, {"input": {"messages": texts}}) is None
-    assert restore_messages(attributes, {"input": {"messages": texts * 2}}) is None
-
-
-def test_messages_that_a_span_has_itself_stay():
-    own, other = (json.dumps([{"role": "user", "parts": [{"type": "text", "content": text}]}]) for text in "ab")
-    attributes = {"gen_ai.input.messages": own}
-    filled, _ = restore_messages(attributes, {"input": {"messages": [{"role": "user", "content": other}]}})
-    assert (filled["gen_ai.input.messages"], other in filled.values()) == (own, True)
-
-
-def test_the_session_that_a_log_record_names_is_that_of_its_span(tmp_path):
-    left, logs = moved(openinference(SILENT))
-    for log in logs:
-        log["attributes"]["session.id"] = "s-1"
-    (sample,) = read(written(tmp_path / "both.jsonl", [*left, *logs]), on_error="raise")
-    assert sample.id == "s-1"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from judgekit.errors import TraceError
 from judgekit.formats.reading import read
-from judgekit.formats.row_facts import make_sample, read_row_facts, to_text
+from judgekit.formats.row_facts import make_sample, read_facts, to_text
 from judgekit.traces.sample import Ranking, Sample
 
 CONVERSATIONS = {
@@ -171,5 +171,5 @@ def test_a_number_that_is_no_longer_exact_is_not_written_out(number):
 
 def test_other_columns_are_left():
     row = {"input": "q", "other": 1, "reference": None, "task_time": None}
-    assert read_row_facts(row, []) == {}
+    assert read_facts(row, []) == {}
     assert row == {"input": "q", "other": 1, "reference": None, "task_time": None}

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.span_exports import detect_convention, spans_in
-from judgekit.formats.spans import Span, find_roots, group_conversations, read_spans, take_nested
+from judgekit.formats.spans import Span, find_roots, group_spans, read_spans, take_nested
 
 MARKED = {"gen_ai.operation.name": "chat"}
 TYPED = [
@@ -43,7 +43,7 @@ def otlp(*spans: JsonValue) -> JsonValue:
 
 
 def read(document: JsonValue) -> list[Span]:
-    return [span for record in group_conversations(document) for span in read_spans(FieldTracker.of(record))]
+    return [span for record in group_spans(document) for span in read_spans(FieldTracker.of(record))]
 
 
 def test_each_exporter_s_span_is_read() -> None:
@@ -117,12 +117,12 @@ def test_traces_that_name_one_conversation_are_one_record_and_others_are_their_o
     session = {"gen_ai.conversation.id": "c"}
     quiet = {"trace_id": "web", "span_id": "9", "attributes": {"http.method": "GET"}}
     spans = [span("t1", "1"), span("t1", "2", **session), span("t2", "3", **session), span("t3", "4"), quiet]
-    records = group_conversations(spans)
+    records = group_spans(spans)
     assert [(one["id"], [span["span_id"] for span in one["spans"]]) for one in records] == [
         ("c", ["1", "2", "3"]),
         ("t3", ["4"]),
     ]
-    assert [one["id"] for one in group_conversations([quiet])] == ["web"]
+    assert [one["id"] for one in group_spans([quiet])] == ["web"]
 
 
 def test_a_time_s_size_tells_its_unit() -> None:
@@ -193,7 +193,7 @@ def test_log_records_are_events_of_their_span_and_of_one_span_without_it() -> No
 
 
 def test_resource_and_scope_are_kept_once_and_all_else_of_every_span() -> None:
-    record = FieldTracker.of(group_conversations(otlp(OTLP_SPAN, {**OTLP_SPAN, "spanId": "s2"}))[0])
+    record = FieldTracker.of(group_spans(otlp(OTLP_SPAN, {**OTLP_SPAN, "spanId": "s2"}))[0])
     read_spans(record)
     first, second = record.leftover()["spans"]
     assert (first["scope"], first["resource"]) == ({"name": "lib"}, {"attributes": {"service.name": "shop"}})
@@ -231,7 +231,7 @@ anything = st.recursive(
 @given(anything)
 def test_no_document_raises_anything_else_than_a_trace_error(document: JsonValue) -> None:
     assert detect_convention(document) in {None, "otel"}
-    for record in group_conversations(document):
+    for record in group_spans(document):
         try:
             read_spans(FieldTracker.of(record))
         except TraceError:
@@ -255,7 +255,7 @@ def test_a_span_belongs_to_the_conversation_of_the_outermost_span_that_names_one
     ]
     names = {
         record["id"]: sorted({span["span_id"] for span in record["spans"]})
-        for record in group_conversations(spans)
+        for record in group_spans(spans)
         if isinstance(record, dict)
     }
     assert names == {"first": ["all", "chat1", "run1"], "second": ["chat2", "run2"], "ring": ["ring"]}

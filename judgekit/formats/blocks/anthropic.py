@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from pydantic import JsonValue
 
-from judgekit.formats.blocks.common import content_items, read_call, read_parts
+from judgekit.formats.blocks.common import MEDIA, content_items, read_call, read_parts
 from judgekit.formats.blocks.reply import ReplyItem, is_blank, read_user_turn, split_reply, to_content, unknown_part
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.row_facts import to_text
@@ -34,7 +34,6 @@ _OTHERS_BLOCKS = (
     *("image_url", "input_audio", "refusal", "input_text", "output_text", "tool-call", "tool-result"),
     *("document_url",),
 )
-_KEPT = ("compaction", "tool_reference")
 OWN_BLOCKS = ("redacted_thinking", "container_upload", "mid_conv_system", "search_result")
 """Kinds of blocks that only this API has."""
 
@@ -215,7 +214,7 @@ def _part(block: FieldTracker) -> Part:
         for text_block in blocks:
             text_block.take_if("type", "text")
         return TextPart("\n".join(text_block.text("text") or "" for text_block in blocks), extra=block.leftover())
-    return OtherPart(block.leftover()) if kind in _KEPT else unknown_part(block)
+    return OtherPart(block.leftover()) if kind in ("compaction", "tool_reference") else unknown_part(block)
 
 
 def _media(block: FieldTracker, kind: str) -> Part:
@@ -226,11 +225,5 @@ def _media(block: FieldTracker, kind: str) -> Part:
         return TextPart(source.text("content") or "", extra=block.leftover())
     source.take_if("type", "base64", "url")
     block.take_if("type", "image")
-    return MediaPart(
-        kind="image" if kind == "image" else "file",
-        url=source.text("url"),
-        data=source.text("data"),
-        mime_type=source.text("media_type"),
-        name=block.text("title"),
-        extra=block.leftover(),
-    )
+    url, data, mime_type, name = (*map(source.text, ("url", "data", "media_type")), block.text("title"))
+    return MediaPart(kind=MEDIA[kind], url=url, data=data, mime_type=mime_type, name=name, extra=block.leftover())

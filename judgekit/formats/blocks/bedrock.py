@@ -45,7 +45,8 @@ def is_bedrock(messages: JsonValue) -> bool:
         return False
     typed = any(isinstance(block, dict) and "type" in block for block in blocks)
     of_haystack = any(isinstance(message, dict) and "meta" in message for message in seen)
-    return not (typed or of_haystack) and all(map(_has_role, seen)) and any(map(_is_block, blocks))
+    has_roles = all(lookup(message, "role") in _ROLES and not lookup(message, "tool_calls") for message in seen)
+    return has_roles and not (typed or of_haystack) and any(map(_is_block, blocks))
 
 
 def read_message(
@@ -95,10 +96,6 @@ def _definition(tool: FieldTracker) -> ToolDefinition:
     parameters = schema.take("json") if schema else None
     kind = next(iter(tool), "tool")
     return ToolDefinition(name or kind, description=description, parameters=parameters, extra=tool.leftover())
-
-
-def _has_role(message: JsonValue) -> bool:
-    return isinstance(message, dict) and message.get("role") in _ROLES and not message.get("tool_calls")
 
 
 def _is_block(block: JsonValue) -> bool:
@@ -177,11 +174,6 @@ def _media(block: FieldTracker, key: str) -> Part:
         data = encoded.text("data")
     location = source.object("s3Location")
     form = media.peek("format")
-    return MediaPart(
-        kind=kind,
-        url=location.text("uri") if location else None,
-        data=data,
-        mime_type=f"{kind}/{form}" if kind != "file" and isinstance(form, str) else None,
-        name=media.text("name"),
-        extra=block.leftover(),
-    )
+    url, name = location.text("uri") if location else None, media.text("name")
+    mime_type = f"{kind}/{form}" if kind != "file" and isinstance(form, str) else None
+    return MediaPart(kind=kind, url=url, data=data, mime_type=mime_type, name=name, extra=block.leftover())

@@ -13,6 +13,8 @@ Read = TypeVar("Read")
 
 MEDIA: Mapping[str, MediaKind] = {"image": "image", "audio": "audio", "video": "video", "document": "file"}
 """The kinds of media by the names that most APIs give them."""
+PROVIDED: JsonObject = {"executor": "provider"}
+"""The metadata of calls of tools that the provider runs."""
 
 
 def media_kind(mime_type: str | None) -> MediaKind:
@@ -65,11 +67,6 @@ def tool_name(call: FieldTracker, *names: str) -> str:
     return name
 
 
-def provider_metadata(*, provided: bool) -> JsonObject:
-    """Return the metadata of a tool call, which says if the provider runs the tool."""
-    return {"executor": "provider"} if provided else {}
-
-
 def read_call(
     call: FieldTracker,
     *,
@@ -86,7 +83,12 @@ def read_call(
     tool, identity = tool_name(call, name), call.id(*ids)
     arguments = parse_arguments(call.take(*args))
     extra = (outer or call).leftover()
-    return ToolCall(tool, id=identity, metadata=provider_metadata(provided=provided), **arguments, extra=extra)
+    return ToolCall(tool, id=identity, metadata=PROVIDED if provided else {}, **arguments, extra=extra)
+
+
+def plain_usage(sent: int | None, received: int | None) -> Usage | None:
+    """Return the counts of input and output tokens as usage, if there are any."""
+    return None if sent is received is None else Usage(input_tokens=sent, output_tokens=received)
 
 
 def read_counts(

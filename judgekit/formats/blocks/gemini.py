@@ -11,14 +11,7 @@ from typing import TypeAlias
 
 from pydantic import JsonValue
 
-from judgekit.formats.blocks.common import (
-    bare_part,
-    checked_text,
-    list_or_single,
-    media_kind,
-    provider_metadata,
-    tool_name,
-)
+from judgekit.formats.blocks.common import PROVIDED, bare_part, checked_text, list_or_single, media_kind, tool_name
 from judgekit.formats.blocks.reply import is_blank, to_content, unknown_part, with_fields
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.row_facts import to_text
@@ -58,7 +51,6 @@ _RESULTS = (
     *("code_execution_result",),
 )
 _MEDIA = ("inlineData", "inline_data", "fileData", "file_data")
-_SIGNATURES = ("thought", "thoughtSignature", "thought_signature")
 _ANSWER_COUNTS = ("candidatesTokenCount", "candidates_token_count", "responseTokenCount", "response_token_count")
 PART_FIELDS = frozenset(("text", *_CALLS, *_RESULTS, *_MEDIA))
 FEEDBACK_FIELDS = ("promptFeedback", "prompt_feedback")
@@ -270,7 +262,7 @@ def _part(part: FieldTracker | JsonValue) -> Part:
         text = checked_text(part, "text")
         kind = ReasoningPart if part.boolean("thought") else TextPart
         return kind(text, extra=part.leftover())
-    if all(name in _SIGNATURES for name in part):
+    if all(name in ("thought", "thoughtSignature", "thought_signature") for name in part):
         return OtherPart(part.leftover())
     return _media(part) or unknown_part(part)
 
@@ -280,14 +272,9 @@ def _media(part: FieldTracker) -> MediaPart | None:
     if inner is None:
         return None
     mime_type = inner.text("mimeType", "mime_type")
-    return MediaPart(
-        kind=media_kind(mime_type),
-        url=inner.text("fileUri", "file_uri"),
-        data=inner.text("data"),
-        mime_type=mime_type,
-        name=inner.text("displayName", "display_name"),
-        extra=part.leftover(),
-    )
+    kind, url, data = media_kind(mime_type), inner.text("fileUri", "file_uri"), inner.text("data")
+    name = inner.text("displayName", "display_name")
+    return MediaPart(kind=kind, url=url, data=data, mime_type=mime_type, name=name, extra=part.leftover())
 
 
 def _call(part: FieldTracker, name: str) -> ToolCall:
@@ -300,7 +287,7 @@ def _call(part: FieldTracker, name: str) -> ToolCall:
         tool = _CODE if coded else tool_name(inner, "toolType", "tool_type")
         arguments = parse_arguments(code if coded else inner.take("args"))
         identity = inner.id("id") or None
-        call = ToolCall(tool, id=identity, metadata=provider_metadata(provided=True), **arguments)
+        call = ToolCall(tool, id=identity, metadata=PROVIDED, **arguments)
     return call.model_copy(update={"extra": {**call.extra, **part.leftover()}})
 
 
@@ -350,10 +337,7 @@ def _last(chunks: Sequence[FieldTracker], *names: str) -> FieldTracker:
 
 
 def _definitions(tool: FieldTracker) -> list[ToolDefinition]:
-    tools = [
-        _definition(declaration)
-        for declaration in tool.optional_objects("functionDeclarations", "function_declarations")
-    ]
+    tools = list(map(_definition, tool.optional_objects("functionDeclarations", "function_declarations")))
     if "name" in tool:
         tools.append(_definition(tool))
     return [*tools, *(ToolDefinition(name, extra={name: own}) for name, own in tool.leftover().items())]

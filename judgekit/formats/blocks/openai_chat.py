@@ -48,8 +48,6 @@ _MEDIA: dict[str, MediaKind] = {
 _BESIDE = frozenset(("reasoning_content", "reasoning", "thinking_blocks", "reasoning_details", "audio", "refusal"))
 """Fields of a message that hold parts of its content."""
 _TEXTS: dict[str, type[TextPart | RefusalPart]] = {"text": TextPart, "refusal": RefusalPart}
-_OTHERS = ("tool_result", "tool-call", "tool-result")
-"""Parts that are messages or calls in other APIs."""
 
 
 def read_messages(whole: FieldTracker, name: str = "messages") -> list[Message]:
@@ -170,7 +168,7 @@ def _part(part: FieldTracker | JsonValue, calls: list[ToolCall] | None, by_id: M
         return _thought(part)
     if kind == "tool_use" and calls is not None and isinstance(part.peek("name"), str) and not is_blank(part):
         return _called(part, calls, by_id)
-    if kind in _OTHERS:
+    if kind in ("tool_result", "tool-call", "tool-result"):  # messages or calls in other APIs
         raise part.type_error("type", "a Chat Completions part (try format=anthropic or vercel)")
     return unknown_part(part)
 
@@ -178,14 +176,9 @@ def _part(part: FieldTracker | JsonValue, calls: list[ToolCall] | None, by_id: M
 def _media(part: FieldTracker, kind: str) -> MediaPart:
     inner = part.maybe_object(kind)
     source = part.text(kind) if inner is None else inner.text("url", "data", "file_data")
-    is_url = source is not None and ":" in source  # base64 has no colon
-    return MediaPart(
-        kind=_MEDIA[kind],
-        url=source if is_url else None,
-        data=None if is_url else source,
-        name=None if inner is None else inner.text("filename"),
-        extra=part.leftover(),
-    )
+    name = None if inner is None else inner.text("filename")
+    url, data = (source, None) if source and ":" in source else (None, source)  # base64 has no colon
+    return MediaPart(kind=_MEDIA[kind], url=url, data=data, name=name, extra=part.leftover())
 
 
 def _called(part: FieldTracker, calls: list[ToolCall], calls_by_id: Mapping[str, ToolCall]) -> OtherPart | None:

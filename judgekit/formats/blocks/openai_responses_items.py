@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from judgekit.formats.blocks.common import MediaKind, bare_part, provider_metadata, read_parts
+from judgekit.formats.blocks.common import PROVIDED, MediaKind, bare_part, read_parts
 from judgekit.formats.blocks.reply import to_content, unknown_part
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.row_facts import to_text
@@ -72,7 +72,6 @@ _MEDIA: dict[str, MediaKind] = {
     "output_audio": "audio",
     "audio": "audio",
 }
-_SPOKEN = ("input_audio", "output_audio", "audio")
 
 
 def object_or_empty(holder: FieldTracker, name: str) -> FieldTracker:
@@ -90,27 +89,20 @@ def read_content(record: FieldTracker) -> list[Part]:
         return [TextPart(content)]
     if not isinstance(content, list):
         raise record.type_error("content", "a string or a list of parts")
-    contents = record.items("content")
-    return [
-        part
-        for given in contents
-        for part in (_parts(given) if isinstance(given, FieldTracker) else [bare_part(given)])
-    ]
+    items = record.items("content")
+    return [part for item in items for part in (_parts(item) if isinstance(item, FieldTracker) else [bare_part(item)])]
 
 
 def _parts(part: FieldTracker) -> list[Part]:
     """Read a part, and the words of a spoken one, as the Realtime API adds them, as text."""
-    spoken = part.peek("type") in _SPOKEN and isinstance(part.peek("transcript"), str)
+    spoken = part.peek("type") in ("input_audio", "output_audio", "audio") and isinstance(part.peek("transcript"), str)
     words = part.text("transcript") if spoken else None
     read = _part(part)
     if not words:
         return [read]
-    is_silent = isinstance(read, MediaPart) and read.url is None and read.data is None
-    return (
-        [TextPart(words, extra=read.extra if isinstance(read, MediaPart) else {})]
-        if is_silent
-        else [TextPart(words), read]
-    )
+    if isinstance(read, MediaPart) and read.url is read.data is None:
+        return [TextPart(words, extra=read.extra)]
+    return [TextPart(words), read]
 
 
 def _nonempty_leftover(part: FieldTracker) -> JsonObject:
@@ -180,8 +172,9 @@ def read_call(record: FieldTracker, kind: str) -> tuple[ToolCall, ToolMessage | 
     arguments = _arguments(record, kind)
     result = _provided(record, kind, arguments, identity, name) if kind in _PROVIDED else None
     record.take_if("type", "function_call")
-    metadata = provider_metadata(provided=provided)
-    call = ToolCall(name, id=identity, metadata=metadata, **parse_arguments(arguments), extra=record.leftover())
+    call = ToolCall(
+        name, id=identity, metadata=PROVIDED if provided else {}, **parse_arguments(arguments), extra=record.leftover()
+    )
     return call, result
 
 

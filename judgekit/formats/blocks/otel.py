@@ -151,10 +151,7 @@ def read_message(turn: FieldTracker) -> list[Message]:
         parts = [item for item in items if not isinstance(item, ToolMessage | ToolCall)]
         return [ToolMessage.model_validate({"content": to_content(parts), "name": name, "extra": turn.leftover()})]
     messages = read_user_turn(items, turn.leftover())
-    return [
-        message.model_copy(update={"name": name}) if name and message.role == "user" else message
-        for message in messages
-    ]
+    return [turn.model_copy(update={"name": name}) if name and turn.role == "user" else turn for turn in messages]
 
 
 def read_instructions(instructions: Iterable[FieldTracker | JsonValue]) -> list[Message]:

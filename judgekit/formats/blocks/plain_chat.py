@@ -81,21 +81,17 @@ def _call(call: JsonValue) -> ToolCall | None:
 _Readers: TypeAlias = Mapping[str, Callable[[JsonValue], object]]
 """A function for each field that returns its value from the recorded one, or ``None`` if that is not plain."""
 _SHARED: _Readers = {"role": _text, "content": _content, "id": _text}
+_OF_RESULTS: _Readers = {
+    "tool_call_id": _text,
+    "name": _text,
+    "is_error": lambda value: value if isinstance(value, bool) else None,
+}
 _SYSTEM = (SystemMessage, vars(SystemMessage()), _SHARED)
 _FIELDS: Mapping[str, tuple[type[Message], Mapping[str, object], _Readers]] = {
     "system": _SYSTEM,
     "developer": _SYSTEM,
     "user": (HumanMessage, vars(HumanMessage()), {**_SHARED, "name": _text}),
     "assistant": (AIMessage, vars(AIMessage()), {**_SHARED, "tool_calls": _calls}),
-    "tool": (
-        ToolMessage,
-        vars(ToolMessage()),
-        {
-            **_SHARED,
-            "tool_call_id": _text,
-            "name": _text,
-            "is_error": lambda value: value if isinstance(value, bool) else None,
-        },
-    ),
+    "tool": (ToolMessage, vars(ToolMessage()), {**_SHARED, **_OF_RESULTS}),
 }
 """For each role, the class of its messages, the defaults of their fields, and the fields that are read here."""

@@ -11,39 +11,21 @@ from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, MediaPa
 
 Utterance: TypeAlias = tuple[str, ...]
 """A text, call or result."""
-_STOP = 40
-"""The longest stop sequence, in characters."""
 
 
-class Variants:
-    """The repetitions that are left out of a conversation but hold a value that nothing else has."""
-
-    def __init__(self) -> None:
-        self.items: list[JsonValue] = []
-        self._values: set[tuple[str, str]] = set()
-        self._seen: set[str] = set()
-
-    def add_message(self, message: Message) -> None:
-        """Register a message that is part of the conversation."""
-        self._values |= _values(_dumped(message))
-
-    def keep_repetitions(self, messages: Iterable[Message]) -> None:
-        """Keep messages that are left out."""
-        for message in messages:
-            self._add(_dumped(message))
-
-    def keep_tool_span(self, tool: SpanStep) -> None:
-        """Keep what a tool span records."""
-        values = {"call": tool.call, "result": tool.result}
-        self._add({name: _dumped(value) for name, value in values.items() if value is not None})
-
-    def _add(self, variant: JsonObject) -> None:
-        text = json.dumps(variant, sort_keys=True)
-        if text not in self._seen:
-            self._seen.add(text)
-            if not (values := _values(variant)) <= self._values:
-                self._values |= values
-                self.items.append(variant)
+def variants_of(messages: Iterable[Message], steps: Iterable[SpanStep]) -> list[JsonValue]:
+    """Return the messages, calls and results of steps that hold a value which neither the messages nor others have."""
+    values = {leaf for message in messages for leaf in _values(_dumped(message))}
+    variants: list[JsonValue] = []
+    for step in steps:
+        recorded = [_dumped(message) for message in (*step.input_messages, *step.output_messages)]
+        of_tool = {"call": step.call, "result": step.result}
+        recorded.append({name: _dumped(held) for name, held in of_tool.items() if held is not None})
+        for variant in recorded:
+            if not (own := _values(variant)) <= values:
+                values |= own
+                variants.append(variant)
+    return variants
 
 
 def utterances(messages: Iterable[Message]) -> list[Utterance]:
@@ -60,7 +42,7 @@ def utterances(messages: Iterable[Message]) -> list[Utterance]:
     return spoken
 
 
-def prefix_hashes(messages: Iterable[Message], end: int = 0) -> list[int]:
+def hashes_of(messages: Iterable[Message], end: int = 0) -> list[int]:
     """Return a hash of everything said up to each message."""
     hashes: list[int] = []
     for message in messages:
@@ -70,12 +52,12 @@ def prefix_hashes(messages: Iterable[Message], end: int = 0) -> list[int]:
     return hashes
 
 
-def repeats_last(messages: Sequence[Utterance], last: Sequence[Utterance]) -> bool:
-    """Return whether a message repeats the last one, perhaps with the stop sequence that cut off the answer."""
+def repeats(messages: Sequence[Utterance], last: Sequence[Utterance]) -> bool:
+    """Return whether a message repeats the last one, perhaps with the stop sequence that cut it off."""
     if messages == last or len(messages) != 1 or len(last) != 1:
         return messages == last
     (role, text, *_), (other, cut, *_) = *messages, *last
-    return role == other == "assistant" and 0 < len(cut) < len(text) <= len(cut) + _STOP and text.startswith(cut)
+    return role == other == "assistant" and 0 < len(cut) < len(text) <= len(cut) + 40 and text.startswith(cut)
 
 
 def name_and_arguments(call: ToolCall) -> tuple[str, str]:

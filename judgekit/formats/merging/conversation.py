@@ -8,13 +8,12 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.formats.merging.comparison import Variants, prefix_hashes, split_instructions
+from judgekit.formats.merging.comparison import hashes_of, split_instructions, variants_of
 from judgekit.formats.merging.step import Level, Levels, SpanStep
 from judgekit.formats.merging.threads import Thread, Threads
 from judgekit.formats.merging.tools import add_tool_results
-from judgekit.formats.moved_messages import READ_TOGETHER_HINT
 from judgekit.formats.span_exports import conversation_id
-from judgekit.formats.spans import UNKNOWN_START, Span, final_error, read_spans, time_range
+from judgekit.formats.spans import LOGS_HINT, UNKNOWN_START, Span, final_error, read_spans, time_range
 from judgekit.formats.values import lookup
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, SystemMessage
 from judgekit.traces.recording import TraceWarning
@@ -34,10 +33,10 @@ def merge_steps(steps: Sequence[SpanStep]) -> dict[str, object]:
     Repeated messages are left out, but those with a value that no other message has are kept among the variants. A
     warning names model calls that may have been made but say the same as others. The steps are ordered by start time.
     """
-    levels, variants = Levels(steps), Variants()
+    levels = Levels(steps)
     models = [step for step in steps if step.kind == "model" and (step.input_messages or step.output_messages)]
     tools = [step for step in steps if step.kind == "tool" and step.call is not None]
-    threads = Threads(levels, variants)
+    threads = Threads(levels)
     spoken = {levels.level(step) for step in models}
     for step in models:
         threads.add(step, step.output_messages)
@@ -52,12 +51,12 @@ def merge_steps(steps: Sequence[SpanStep]) -> dict[str, object]:
                 told = any(isinstance(said, AIMessage) and said.tool_calls for said in step.output_messages)
                 exchanges = () if told else [message for tool in alone for message in tool.as_messages()]
                 threads.add(step, [*exchanges, *step.output_messages])
-            elif not threads.continue_thread(step, step.output_messages):
-                variants.keep_repetitions([*step.input_messages, *step.output_messages])
+            else:
+                threads.continue_thread(step, step.output_messages)
     for (level, _), alone in silent.items():
         if level is levels.top:
             threads.add(alone[0], [message for tool in alone for message in tool.as_messages()])
-    call_ids = add_tool_results(threads.threads, tools, levels, variants)
+    call_ids = add_tool_results(threads.threads, tools, levels)
     doubtful = {
         "repeat an earlier one, dropped as duplicates, found {}": threads.possible_repetitions,
         "repeat none of the earlier messages, found {}: "
@@ -78,10 +77,11 @@ def merge_steps(steps: Sequence[SpanStep]) -> dict[str, object]:
     ]
     if empty := sum(not message.content and not getattr(message, "tool_calls", ()) for message in requests):
         problem = f"user messages and instructions without content, found {empty} of {len(requests)}"
-        steps[0].span.fields.warnings.append(
-            TraceWarning(f"{problem}: if it was moved to log records, {READ_TOGETHER_HINT}")
-        )
-    metadata = {"variants": variants.items} if variants.items else {}
+        warning = TraceWarning(f"{problem}: if it was moved to log records, {LOGS_HINT}")
+        steps[0].span.fields.warnings.append(warning)
+    merged = (message for thread in threads.threads for message in thread.messages)
+    variants = variants_of(merged, sorted(steps, key=lambda step: ("model", "agent", None, "tool").index(step.kind)))
+    metadata = {"variants": variants} if variants else {}
     error = final_error([step.span for step in steps])
     ended = {} if error is None else {"error": error}
     return {**_assembled(threads.threads, levels, call_ids), "metadata": metadata, **ended}
@@ -123,10 +123,8 @@ def _fields(thread: Thread) -> dict[str, object]:
     return {"messages": thread.messages, **time_range([step.span for step in thread.steps])}
 
 
-def join_calls(
-    records: Iterable[JsonValue], steps_of: Callable[[Sequence[Span]], Sequence[SpanStep]]
-) -> list[JsonValue]:
-    """Return records of `group_conversations`, joining those whose history begins with all of an earlier one.
+def join_calls(records: Iterable[JsonValue], read: Callable[[Sequence[Span]], Sequence[SpanStep]]) -> list[JsonValue]:
+    """Return records of `group_spans`, joining those whose history begins with all of an earlier one.
 
     A client that is traced without a span around its calls and without a session id gives every call a trace
     of its own, which repeats the earlier calls. Only traces of a single span are joined.
@@ -134,16 +132,14 @@ def join_calls(
     all_records = list(records)
     if len(all_records) < 2:
         return all_records
-    calls = [call for record in all_records if (call := _only_call(record, steps_of)) is not None]
+    calls = [call for record in all_records if (call := _only_call(record, read)) is not None]
     calls.sort(key=lambda call: call[0].span.started_at or UNKNOWN_START)
     open_ends: dict[int, JsonObject] = {}
     gone: set[int] = set()
     for step, record in calls:
-        passed = prefix_hashes(split_instructions([*step.input_messages, *step.output_messages])[1])
+        passed = hashes_of(split_instructions([*step.input_messages, *step.output_messages])[1])
         before = len(passed) - len(step.output_messages)
-        whole = next(
-            (end_record for end in reversed(passed[:before]) if (end_record := open_ends.pop(end, None))), None
-        )
+        whole = next((earlier for end in reversed(passed[:before]) if (earlier := open_ends.pop(end, None))), None)
         if whole is not None:
             cast("list[JsonValue]", whole["spans"]).extend(cast("list[JsonValue]", record["spans"]))
             gone.add(id(record))
@@ -152,13 +148,13 @@ def join_calls(
     return [record for record in all_records if id(record) not in gone]
 
 
-def _only_call(record: JsonValue, steps_of: Callable[[Sequence[Span]], Sequence[SpanStep]]) -> _Call | None:
+def _only_call(record: JsonValue, read: Callable[[Sequence[Span]], Sequence[SpanStep]]) -> _Call | None:
     spans = lookup(record, "spans")
     if not isinstance(record, dict) or not isinstance(spans, list) or any(map(conversation_id, spans)):
         return None
     try:
         pieces = read_spans(FieldTracker({"spans": spans}))
-        steps = steps_of(pieces) if len(pieces) == 1 else ()
+        steps = read(pieces) if len(pieces) == 1 else ()
     except TraceError:
         return None
     step = next((step for step in steps if step.kind == "model" and step.input_messages and step.output_messages), None)

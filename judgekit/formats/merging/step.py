@@ -8,9 +8,6 @@ from typing import Literal
 from judgekit.formats.spans import Span
 from judgekit.traces.message import AIMessage, Message, ToolCall, ToolMessage
 
-_DEEPEST = 20
-_MOST_AT_ONCE = 50
-
 
 @dataclass(eq=False)
 class SpanStep:
@@ -71,7 +68,7 @@ class Level:
 
     def below(self, tool: SpanStep | None = None) -> "Level":
         """Return the level below this one."""
-        return Level(self, tool, self.depth + 1) if self.depth < _DEEPEST else self
+        return Level(self, tool, self.depth + 1) if self.depth < 20 else self
 
 
 class Levels:
@@ -93,9 +90,8 @@ class Levels:
             above = acting.get(span.parent) if span.parent is not None else None
             self._agents[span] = above if above and above.kind == "agent" else self._agents.get(span.parent)
             outermost[span] = outermost.get(span.parent) or (span if span in acting else None)
-        around = _tool_calls_by_agent(
-            [step for step in acting.values() if step.kind == "tool" or outermost[step.span] is step.span]
-        )
+        outer = [step for step in acting.values() if step.kind == "tool" or outermost[step.span] is step.span]
+        around = _tool_calls_by_agent(outer)
         downwards.sort(key=lambda span: -1 if (root := outermost[span]) is None else order[root])
         inside: dict[Span | None, Level] = {}
         for span in downwards:
@@ -133,7 +129,7 @@ def _tool_calls_by_agent(steps: Sequence[SpanStep]) -> dict[Span, list[Span]]:
         if step.kind == "tool":
             calls.append(span)
         else:
-            calls = [call for call in calls[-_MOST_AT_ONCE:] if _lasts(call, span.started_at)]
+            calls = [call for call in calls[-50:] if _lasts(call, span.started_at)]
             around[span] = [call for call in calls if _lasts(call, span.ended_at) and call.trace_id == span.trace_id]
     return around
 

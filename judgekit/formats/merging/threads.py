@@ -12,15 +12,7 @@ The input of a model call decides which thread of its level it belongs to:
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from judgekit.formats.merging.comparison import (
-    Utterance,
-    Variants,
-    call_ids,
-    prefix_hashes,
-    repeats_last,
-    split_instructions,
-    utterances,
-)
+from judgekit.formats.merging.comparison import Utterance, call_ids, hashes_of, repeats, split_instructions, utterances
 from judgekit.formats.merging.step import Level, Levels, SpanStep
 from judgekit.formats.spans import Span
 from judgekit.traces.message import AIMessage, Message, SystemMessage, ToolMessage
@@ -42,26 +34,20 @@ class Thread:
 
 
 class Threads:
-    """The threads of a recording. Steps are added one after the other.
+    """The threads of a recording, ordered by start. Steps are added one after the other.
 
     Attributes:
-        threads: The threads, ordered by start.
-        possible_repetitions: Model calls that are left out because they repeat an earlier one, but may have been made twice.
+        possible_repetitions: Model calls that are left out because they repeat an earlier one, but may be other calls.
         unconnected: Model calls that share nothing with what their agent said before.
         repeated_questions: Model calls that begin like an earlier one but lack its answer, which they may follow.
-
-    Args:
-        levels: The levels of all steps.
-        variants: Collects what is left out.
     """
 
-    def __init__(self, levels: Levels, variants: Variants) -> None:
+    def __init__(self, levels: Levels) -> None:
         self.threads: list[Thread] = []
         self.possible_repetitions: list[SpanStep] = []
         self.unconnected: list[SpanStep] = []
         self.repeated_questions: list[SpanStep] = []
         self._levels = levels
-        self._variants = variants
         self._newest: dict[Level, Thread] = {}
         self._passed_hashes: dict[tuple[Level, int], tuple[Thread, Span]] = {}
         self._latest: dict[tuple[Level, str | None, str], Thread] = {}
@@ -76,11 +62,9 @@ class Threads:
         before = thread or self._newest.get(level)
         if before is not None:
             places = range(len(rest) - 1, -1, -1) if before.last else ()
-            last = next((index for index in places if repeats_last(utterances([rest[index]]), before.last)), None)
+            last = next((index for index in places if repeats(utterances([rest[index]]), before.last)), None)
             if last is not None:
                 new = [message for message in systems if thread is None and message.text not in before.instructions]
-                repeated = [message for message in systems if message not in new]
-                self._variants.keep_repetitions([*repeated, *rest[: last + 1]])
                 self._append(before, step, new, rest[last + 1 :], answered)
                 return
         if thread is not None:
@@ -88,7 +72,6 @@ class Threads:
             if apart and step.kind == "model" and not isinstance(rest[0], ToolMessage):
                 self.unconnected.append(step)
             if not rest or (apart and _follows(step.span, thread.steps[-1].span)):
-                self._variants.keep_repetitions(systems)
                 self._append(thread, step, (), rest, answered)
                 return
         if before is not None and step.kind == "model" and before.first == utterances(rest[:1]):
@@ -103,22 +86,18 @@ class Threads:
     def continue_thread(self, step: SpanStep, answered: Sequence[Message]) -> bool:
         """Return whether a step is done: it adds nothing new, or it was added to the thread that it continues."""
         level, systems, rest = self._levels.level(step), *split_instructions(step.input_messages)
-        passed = prefix_hashes([*rest, *answered])
+        passed = hashes_of([*rest, *answered])
         if passed and (before := self._passed_hashes.get((level, passed[-1]))) is not None:
             same = _is_around(before[1], step.span) or _is_around(step.span, before[1])
             ids = call_ids(answered)
             if same or ids <= self._call_ids:
                 if step.kind == "model" and answered and not ids and not same:
                     self.possible_repetitions.append(step)
-                self._variants.keep_repetitions([*step.input_messages, *answered])
                 return True
         for count in range(len(rest), 0, -1):
             thread, _ = self._passed_hashes.get((level, passed[count - 1]), (None, None))
             if thread is not None and thread.end_hash == passed[count - 1]:
                 new = [message for message in systems if message.text not in thread.instructions]
-                self._variants.keep_repetitions(
-                    [*(message for message in systems if message not in new), *rest[:count]]
-                )
                 self._append(thread, step, new, rest[count:], answered)
                 return True
         return False
@@ -139,11 +118,10 @@ class Threads:
             if isinstance(message, AIMessage):
                 fields["agent"] = message.agent or name
             new.append(message.model_copy(update=fields))
-        for end in prefix_hashes([*rest, *answered], thread.end_hash):
+        for end in hashes_of([*rest, *answered], thread.end_hash):
             self._passed_hashes[thread.level, end] = thread, step.span
             thread.end_hash = end
         for message in new:
-            self._variants.add_message(message)
             if isinstance(message, AIMessage):
                 thread.last = utterances([message])
         self._call_ids |= call_ids(new)

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from pydantic import JsonValue
 
-from judgekit.formats.merging.comparison import Variants, name_and_arguments
+from judgekit.formats.merging.comparison import name_and_arguments
 from judgekit.formats.merging.step import Level, Levels, SpanStep
 from judgekit.formats.merging.threads import Thread
 from judgekit.traces.message import AIMessage, Message, ToolCall, ToolMessage
@@ -38,9 +38,7 @@ def distinct_tools(tools: Iterable[ToolDefinition]) -> dict[str, ToolDefinition]
     return {json.dumps(tool.model_dump(mode="json"), sort_keys=True): tool for tool in tools}
 
 
-def add_tool_results(
-    threads: Sequence[Thread], tools: Sequence[SpanStep], levels: Levels, variants: Variants
-) -> dict[SpanStep, str]:
+def add_tool_results(threads: Sequence[Thread], tools: Sequence[SpanStep], levels: Levels) -> dict[SpanStep, str]:
     """Add results and errors from tool spans to their calls, and calls that no message makes; return the known ids.
 
     A span matches a call by id, else by name and arguments, else by name alone, since tracers may write arguments
@@ -56,16 +54,14 @@ def add_tool_results(
             if failed is True or (failed is False and answer.is_error is None):
                 changed[target.thread, target.answer] = [answer.model_copy(update={"is_error": failed})]
         elif result is not None:
-            variants.add_message(result)
             changed[target.thread, target.message].append(result)
-        variants.keep_tool_span(step)
     for thread in threads:
         thread.messages = [
             changed_message
             for index, message in enumerate(thread.messages)
             for changed_message in _completed(message, changed[thread, index])
         ]
-    _insert(threads, [step for step in tools if step not in targets], levels, variants)
+    _insert(threads, [step for step in tools if step not in targets], levels)
     return {step: target.call.id for step, target in targets.items() if target.call.id is not None}
 
 
@@ -95,7 +91,7 @@ def _matched(threads: Sequence[Thread], tools: Sequence[SpanStep], levels: Level
     return targets | match_renamed(rest, dict.fromkeys(chain(*queues.values())), taken, levels)
 
 
-def _insert(threads: Sequence[Thread], tools: Sequence[SpanStep], levels: Levels, variants: Variants) -> None:
+def _insert(threads: Sequence[Thread], tools: Sequence[SpanStep], levels: Levels) -> None:
     """Insert calls that no message makes at the time when they happened. Code of a model, or a program, made them."""
     answers: dict[Level, list[tuple[float, int, int]]] = defaultdict(list)
     for number, thread in enumerate(threads):
@@ -111,8 +107,6 @@ def _insert(threads: Sequence[Thread], tools: Sequence[SpanStep], levels: Levels
             own = [number for number, thread in enumerate(threads) if thread.level is levels.level(step)]
             if own:
                 inserted[own[-1], len(threads[own[-1]].messages) - 1, True].append(step)
-            else:
-                variants.keep_tool_span(step)
             continue
         before = bisect_right(times, (started.timestamp(), len(threads), 0))
         inserted[*times[max(before, 1) - 1][1:], before > 0].append(step)
@@ -163,7 +157,8 @@ def match_renamed(
     for (level, turn, arguments), members in spans.items():
         calls = [*chain(*turns[level].values())] if turn is None else turns[level][turn]
         free = [place for place in calls if place not in taken and place not in targets.values()]
-        equal = [place for place in free if name_and_arguments(place.call)[1] == arguments]
+        same = [place for place in calls if name_and_arguments(place.call)[1] == arguments]
+        equal = [place for place in same if place in free]
         for step in members:
             alike = [place for place in (equal if step.has_arguments else free) if _are_alike(step, place.call)]
             if len(alike) == 1:
@@ -180,9 +175,7 @@ def match_renamed(
             if len({name_and_arguments(place.call) for place in wrapped}) == 1:
                 targets[step] = wrapped[0]
                 free.remove(wrapped[0])
-            elif equal or any(
-                name_and_arguments(place.call)[1] == arguments and _are_alike(step, place.call) for place in calls
-            ):
+            elif equal or any(_are_alike(step, place.call) for place in same):
                 unsure.append(step)
     _warn(unsure, "may be calls under another name, or repeat calls; read as calls of their own, found {}")
     _warn(guessed, "have another name than the calls that they are taken for, and no arguments to compare, found {}")

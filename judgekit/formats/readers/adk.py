@@ -22,7 +22,6 @@ from judgekit.traces.rendering import quoted_name
 from judgekit.traces.sample import Sample
 
 _INVOCATION = ("invocation_id", "invocationId")
-_FAILURES = ("error_message", "errorMessage", "error_code", "errorCode")
 _REWOUND = ("rewind_before_invocation_id", "rewindBeforeInvocationId")
 
 
@@ -50,22 +49,16 @@ class ADKReader:
         """Read one session, which records neither instructions nor tools."""
         row = FieldTracker.of({"events": record} if isinstance(record, list) else record)
         if "event_logs" in row:  # in old sessions
-            row.warn(
-                "logs of requests, with instructions, tools and token counts, are not read; kept as is", "event_logs"
-            )
+            row.warn("logs of requests (instructions, tools and token counts) are not read; kept as is", "event_logs")
         events = row.objects("events")
         messages = read_events(events)
         if not messages:
             raise TraceError("events: the session contains no messages")
         warn_of_agent_tools(row, messages)
         ended_at = read_time(row, "last_update_time", "lastUpdateTime")
-        failures = (events[-1].peek(name) for name in _FAILURES)
-        trace = {
-            "messages": messages,
-            "ended_at": ended_at,
-            "error": recorded_error(next(filter(None, failures), None), None),
-        }
-        return build_sample(row, index, trace)
+        failures = (events[-1].peek(name) for name in ("error_message", "errorMessage", "error_code", "errorCode"))
+        error = recorded_error(next(filter(None, failures), None), None)
+        return build_sample(row, index, {"messages": messages, "ended_at": ended_at, "error": error})
 
 
 def read_events(events: Sequence[FieldTracker]) -> list[Message]:

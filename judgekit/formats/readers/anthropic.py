@@ -45,9 +45,6 @@ from judgekit.traces.sample import Sample
 
 _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 _EVENTS = ("message_start", "message_delta", "content_block_start", "content_block_delta")
-_SILENT = ("ping", "message_stop", "content_block_stop")
-_REPEATS = ("text", "thinking", "signature", "citation", "input_json")
-"""Events that the SDK adds; each repeats the one before it."""
 
 
 class AnthropicReader(RowReader):
@@ -193,9 +190,9 @@ class _Streamed:
         fields = as_object(event)
         kind, index, delta = fields.get("type"), fields.get("index"), fields.get("delta")
         block = fields.get("content_block")
-        if kind in _SILENT:
+        if kind in ("ping", "message_stop", "content_block_stop"):
             return
-        if kind in _REPEATS:
+        if kind in ("text", "thinking", "signature", "citation", "input_json"):  # of the SDK, about the event before
             self.repeated += 1
         elif (message := _begins(event)) is not None:
             self._message = dict(message)

@@ -19,7 +19,7 @@ from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import RowReader, as_records, build_sample, first_record
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.sub_agents import unread_sub_agents
-from judgekit.formats.values import as_list, lookup, objects_in, str_or_none
+from judgekit.formats.values import as_list, as_object, lookup, objects_in, str_or_none
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -37,12 +37,7 @@ from judgekit.traces.message import (
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
-_KINDS: dict[str, type[HumanMessage | AIMessage | SystemMessage]] = {
-    "user": HumanMessage,
-    "agent": AIMessage,
-    "system": SystemMessage,
-}
-_BY_TOKEN = ("prompt_token_ids", "completion_token_ids", "logprobs")
+_KINDS: dict[str, type[Message]] = {"user": HumanMessage, "agent": AIMessage, "system": SystemMessage}
 
 
 class AtifReader(RowReader):
@@ -59,9 +54,8 @@ class AtifReader(RowReader):
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize trajectories by their schema version."""
         first = first_record(value)
-        return _is_trajectory(first) or (
-            isinstance(first, dict) and 0 < len(first) <= 50 and all(map(_is_trajectory, first.values()))
-        )
+        named = as_object(first).values()
+        return _is_trajectory(first) or (0 < len(named) <= 50 and all(map(_is_trajectory, named)))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return the trajectories, each with those of its sub-agents."""
@@ -237,7 +231,7 @@ def _part(part: FieldTracker | JsonValue) -> Part:
 
 def _usage(metrics: FieldTracker | None) -> Usage | None:
     if metrics is not None:
-        for name in _BY_TOKEN:
+        for name in ("prompt_token_ids", "completion_token_ids", "logprobs"):
             metrics.discard(name, "values per token, dropped")
     return read_counts(metrics, input="prompt_tokens", output="completion_tokens", cached="cached_tokens")
 

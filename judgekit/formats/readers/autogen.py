@@ -23,9 +23,7 @@ _CALLS = ("ToolCallRequestEvent", "AssistantMessage")
 _RESULTS = ("ToolCallExecutionEvent", "FunctionExecutionResultMessage")
 _PLAIN = ("TextMessage", "MultiModalMessage", "UserMessage", "SystemMessage", *_CALLS, *_RESULTS)
 """Types that the message shows without being named."""
-_TYPES = frozenset(
-    (*_PLAIN, "StopMessage", "HandoffMessage", "ToolCallSummaryMessage", "ThoughtEvent", "MemoryQueryEvent")
-)
+_TYPES = {*_PLAIN, "StopMessage", "HandoffMessage", "ToolCallSummaryMessage", "ThoughtEvent", "MemoryQueryEvent"}
 _CHUNK = "ModelClientStreamingChunkEvent"
 _ASIDE = ("UserInputRequestedEvent", "MemoryQueryEvent", "SelectSpeakerEvent", "SelectorEvent")
 """Types of events that are no messages."""
@@ -107,9 +105,7 @@ class AutoGenReader(FrameworkReader):
 def _is_repeated(chunk: FieldTracker, following: Sequence[FieldTracker]) -> bool:
     """Return whether a message that follows the chunks has the text of one."""
     text, source = chunk.peek("content"), chunk.peek("source")
-    whole = next(
-        (later for later in following if later.peek("type") != _CHUNK and later.peek("source") == source), None
-    )
+    whole = next((turn for turn in following if turn.peek("type") != _CHUNK and turn.peek("source") == source), None)
     return whole is not None and isinstance(text, str) and text in to_text(whole.peek("content"))
 
 

@@ -10,14 +10,7 @@ from judgekit.errors import TraceError, short_repr
 from judgekit.formats.blocks.reply import OTHER_CHOICES
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.merging.comparison import call_ids, utterances
-from judgekit.formats.row_facts import (
-    FACT_COLUMNS,
-    VERBATIM_COLUMNS,
-    extra_fields,
-    make_sample,
-    read_row_facts,
-    to_text,
-)
+from judgekit.formats.row_facts import FACT_COLUMNS, VERBATIM_COLUMNS, extra_fields, make_sample, read_facts, to_text
 from judgekit.formats.unread import (
     ABOUT_MESSAGES,
     canonical_column,
@@ -34,7 +27,6 @@ from judgekit.traces.recording import Label, ToolDefinition, TraceWarning
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import Trace
 
-_BACK = "transfer_back_to_"
 HIDDEN_WORK = (
     "no agent that hands back to its supervisor shows a tool call, and none is recorded with"
     ' output_mode="last_message"; use output_mode="full_history"'
@@ -87,18 +79,13 @@ class Reader(Protocol):
         ...
 
     def records(self, document: JsonValue) -> Iterable[JsonValue]:
-        """Return the conversations in a parsed file, or in one line of a JSONL file.
-
-        Raises:
-            TraceError: There are no conversations.
-        """
+        """Return the conversations in a parsed file or one line of a JSONL file; raise a `TraceError` without any."""
         ...
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """Return one conversation as a sample; ``index`` is its position in the file.
+        """Return one conversation as a sample; raise a `TraceError` if it does not have this format.
 
-        Raises:
-            TraceError: It does not have this format.
+        The index is the position of the conversation in the file.
         """
         ...
 
@@ -161,9 +148,8 @@ def warn_missing_response(row: FieldTracker, record: JsonObject) -> None:
         row.warn("contains an answer in another format; kept as is", name)
     elif name == "response" or ("request" in record and response):
         error = lookup(response, "error") or lookup(response, "Error")
-        row.warn(
-            "contains no answer" if response is None else f"contains no answer: {short_repr(error or response)}", name
-        )
+        shown = "" if response is None else f": {short_repr(error or response)}"
+        row.warn(f"contains no answer{shown}", name)
 
 
 def detect_response_apis(response: JsonValue) -> set[str]:
@@ -253,7 +239,7 @@ def build_sample(
     """
     parameter = "prediction" if isinstance(row.peek("prediction"), dict) else None  # a parameter of OpenAI's requests
     row_facts = {name: row.take(name) for name in row if name in FACT_COLUMNS and name != parameter}
-    row_facts = read_row_facts(row_facts, row.warnings) if row_facts else row_facts
+    row_facts = read_facts(row_facts, row.warnings) if row_facts else row_facts
     identity = identity or row.id("id") or str(index)
     fields = {name: value for name, value in trace.items() if value is not None and value != []}
     if "error" not in trace and (error := recorded_error(row.peek("error"), row.peek("response"))):
@@ -300,7 +286,7 @@ def build_row_sample(
     or that hold messages.
     """
     rest = row.leftover()
-    row_facts = read_row_facts(rest, row.warnings)
+    row_facts = read_facts(rest, row.warnings)
     columns = {name: value for name, value in rest.items() if name not in References.__annotations__}
     own = extra_fields(row_facts)
     others = {name: value for name, value in columns.items() if name not in VERBATIM_COLUMNS}
@@ -313,19 +299,13 @@ def build_row_sample(
     extras = {} if "extra" in warned else _extras(messages, warned)  # messages that a reader made are checked
     unread = unread_message_warnings({**hidden, **extras}, messages)
     texts = [message.text for message in messages]
-    again = {
-        name for name, value in others.items() if canonical_column(name) in ("input", "response") and value in texts
-    }
+    again = {name for name, text in others.items() if canonical_column(name) in ("input", "response") and text in texts}
     meant = foreign_column_warnings({name: value for name, value in others.items() if name not in again})
     renamed = {warning.path for warning in meant if canonical_column(warning.path or "")}
     unread = [warning for warning in unread if warning.path not in renamed]
     named = {warning.path for warning in unread}
-    warnings = [
-        *row.warnings,
-        *unpaired_warnings(messages),
-        *unread,
-        *(warning for warning in meant if warning.path not in named),
-    ]
+    warnings = [*row.warnings, *unpaired_warnings(messages), *unread]
+    warnings += [warning for warning in meant if warning.path not in named]
     warnings += unread_text_warnings(others, messages)
     error = recorded_error(rest.get("error"), None)
     trace = Trace(id=identity, messages=messages, tools=tools, labels=labels, error=error, warnings=warnings)
@@ -380,9 +360,7 @@ def _extras(messages: Sequence[Message], warned: Collection[str], textless: Coll
                 if isinstance(value, dict) and value and not (call.args or call.args_raw)
             ]
             if message.content == "" and not calls:
-                texts = [
-                    value for name, value in message.extra.items() if isinstance(value, str) and name not in textless
-                ]
+                texts = [text for name, text in message.extra.items() if isinstance(text, str) and name not in textless]
                 kept += [{"role": message.role, "content": text} for text in texts]
             left[f"messages[{at}].extra"] = cast("JsonValue", kept)
     return left
@@ -416,7 +394,7 @@ def hidden_work_warnings(messages: Sequence[Message]) -> list[TraceWarning]:
     By default, supervisors keep only the last message of their agents.
     """
     calls = [
-        (message.agent, call.name.startswith(_BACK))
+        (message.agent, call.name.startswith("transfer_back_to_"))
         for message in messages
         if message.role == "assistant"
         for call in message.tool_calls

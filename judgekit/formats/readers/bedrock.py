@@ -11,17 +11,23 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.bedrock import is_bedrock, read_message, read_system, read_tools, read_usage
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.formats.readers.base import append_reply, as_records, build_sample, may_be_response_of, take_response
+from judgekit.formats.readers.base import (
+    RowReader,
+    append_reply,
+    as_records,
+    build_sample,
+    may_be_response_of,
+    take_response,
+)
 from judgekit.formats.values import head, lookup, objects_in
 from judgekit.traces.message import Message
 from judgekit.traces.sample import Sample
 
 
-class BedrockReader:
+class BedrockReader(RowReader):
     """A reader of requests, responses, pairs of both, and rows or bare lists of messages."""
 
     name = "bedrock"
-    joins_lines = False
     shape = (
         'bedrock: {"messages": [{"role": "user", "content": [{"text": ...}]}, ...], "modelId": ..., "toolConfig": ...}'
     )

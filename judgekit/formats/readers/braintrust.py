@@ -22,17 +22,11 @@ from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import label_source
 from judgekit.formats.merging import SpanStep, merge_steps
 from judgekit.formats.readers.base import as_records, build_sample, first_record
-from judgekit.formats.readers.payloads import (
-    exchange_messages,
-    parse_structured_json,
-    take_payload,
-    variables_in,
-    warn_of_outcome,
-)
+from judgekit.formats.readers.payloads import exchange_messages, take_payload, variables_in, warn_of_outcome
 from judgekit.formats.readers.span_steps import read_function_steps
 from judgekit.formats.row_facts import FACT_COLUMNS, read_expected, single_text, to_text
 from judgekit.formats.spans import Span, find_roots, read_spans
-from judgekit.formats.values import as_list, as_object, is_number, lookup, str_or_none, without
+from judgekit.formats.values import as_list, as_object, is_number, lookup, str_or_none, unpacked, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, SystemMessage, Usage
 from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import Sample
@@ -82,7 +76,7 @@ class BraintrustReader:
         if isinstance(record.get("root_span_id"), str) and "span_id" in record:
             return not {"span_attributes", "span_parents", "is_root"}.isdisjoint(record)
         is_row = {"input", "output"} <= record.keys() and not {"expected", "metadata"}.isdisjoint(record)
-        return is_row and isinstance(parse_structured_json(record.get("scores")), dict)
+        return is_row and isinstance(unpacked(record.get("scores")), dict)
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return the spans of each root span, in the order of the root spans. Rows of tables are root spans."""
@@ -94,9 +88,8 @@ class BraintrustReader:
         spans = read_spans(row)
         if not spans:
             raise row.type_error("spans", "the events of a trace")
-        root = next(
-            (span for span in spans if "parent_id" not in span.fields and not span.fields.peek("span_parents")), None
-        )
+        roots = (span for span in spans if "parent_id" not in span.fields and not span.fields.peek("span_parents"))
+        root = next(roots, None)
         if root is None:
             row.warn("the root span is not in this file, so its input, output and scores are unknown")
         whole = root or next(span for span in spans if span.parent is None)
@@ -161,7 +154,7 @@ def _key(event: JsonObject) -> tuple[str, str]:
 
 
 def _parents(event: JsonObject) -> list[JsonValue]:
-    return as_list(parse_structured_json(event.get("span_parents")))
+    return as_list(unpacked(event.get("span_parents")))
 
 
 def _parent_key(event: JsonObject) -> tuple[str, str] | None:
@@ -187,7 +180,7 @@ def _record(identity: str, key: tuple[str, str], events: Sequence[JsonObject]) -
 
 def _group(root: JsonObject) -> str | None:
     """Return the row of the dataset, or else a hash of the input, by which Braintrust recognizes a test case."""
-    origin = parse_structured_json(root.get("origin"))
+    origin = unpacked(root.get("origin"))
     if lookup(origin, "object_type") == "dataset" and (item := str_or_none(lookup(origin, "id"))):
         return item
     if root.get("experiment_id") is None or root.get("input") is None:
@@ -196,14 +189,14 @@ def _group(root: JsonObject) -> str | None:
 
 
 def _order(event: JsonObject) -> tuple[float, float, str, int, str]:
-    started = lookup(parse_structured_json(event.get("metrics")), "start")
-    counter = lookup(parse_structured_json(event.get("span_attributes")), "exec_counter")
+    started = lookup(unpacked(event.get("metrics")), "start")
+    counter = lookup(unpacked(event.get("span_attributes")), "exec_counter")
     start, count = (float(number) if is_number(number) else 0.0 for number in (started, counter))
     return start, count, str(event.get("created")), len(json.dumps(event.get("input"))), str(event.get("span_id"))
 
 
 def _span(event: JsonObject) -> JsonValue:
-    event = {name: parse_structured_json(value) if name in _JSON else value for name, value in event.items()}
+    event = {name: unpacked(value) if name in _JSON else value for name, value in event.items()}
     parents, about, metrics = _parents(event), event.get("span_attributes"), event.get("metrics")
     attributes = {name: event.pop(name) for name in _ATTRIBUTES if event.get(name) is not None}
     span: JsonObject = {}
@@ -274,7 +267,7 @@ def _warn(row: FieldTracker, whole: Span, messages: Sequence[Message]) -> None:
     warn_of_outcome(row, whole.error, "output", "error", answered=bool(answers))
     if whole.error is None and answers == [""] and len(messages) < 3:
         row.warn("the output is empty", "output")
-    output = parse_structured_json(whole.attributes.peek("output"))
+    output = unpacked(whole.attributes.peek("output"))
     text = single_text(output) or (output if isinstance(output, str) else None)
     if text and not any(text.strip() in answer for answer in answers):
         row.warn("the output of the root span is not among the messages of the model; kept as is", "output")

@@ -95,9 +95,8 @@ class _Session:
         threads = group_threads(rows)
         first = next(iter(threads.get(main, [])), None)
         self._main = main
-        self._shared: JsonObject = {
-            name: value for name in _OF_SESSION if first and (value := first.tracker.peek(name)) is not None
-        }
+        named = {} if first is None else first.fields
+        self._shared: JsonObject = {name: named[name] for name in _OF_SESSION if name in named}
         agent = first.fields.get("agentId") if first and main is not None else None
         names = (self._shared.get("sessionId", self._shared.get("session_id")), agent)
         self.identity = "#".join(name for name in names if isinstance(name, str)) or None
@@ -149,9 +148,8 @@ class _Session:
             problem = "contains no messages"
         if problem is not None:
             self._document.warnings.append(unread_file(name, problem))
-        return [
-            SessionRow(row, number, str_or_none(row.peek("agentId")) or agent) for number, row in enumerate(rows, count)
-        ]
+        names = [str_or_none(row.peek("agentId")) or agent for row in rows]
+        return list(map(SessionRow, rows, range(count, count + len(rows)), names))
 
     def _agent(self, name: str, chat: list[Message]) -> dict[str, object]:
         about = self._about.get(name, {})

@@ -75,9 +75,7 @@ class SessionRow:
         """The sub-agent that the text of the row's only result names: within sub-agents, nothing else names it."""
         results = [block for block in self._blocks() if block.get("type") == "tool_result"]
         contents = [result.get("content") for result in results if len(results) == 1]
-        texts = [
-            text for content in contents for text in (content, *(part.get("text") for part in objects_in(content)))
-        ]
+        texts = [text for held in contents for text in (held, *(part.get("text") for part in objects_in(held)))]
         named = _AGENT.search("\n".join(text for text in texts if isinstance(text, str)))
         return named[1] if named else None
 
@@ -263,11 +261,8 @@ def starting_calls(rows: Sequence[SessionRow], metadata: Mapping[str, JsonObject
     called = {identity: block for row in rows for identity, block in row.called.items()}
     named: list[tuple[JsonValue, JsonValue]] = [(name, about.get("toolUseId")) for name, about in metadata.items()]
     named += [(row.agent, row.answered[0]) for row in rows if row.answered]
-    named += [
-        (lookup(row.fields.get("data"), "agentId"), row.fields.get("parentToolUseID"))
-        for row in rows
-        if row.kind == "progress"
-    ]
+    progress = [row.fields for row in rows if row.kind == "progress"]
+    named += [(lookup(fields.get("data"), "agentId"), fields.get("parentToolUseID")) for fields in progress]
     named += [
         (row.agent_in_text, row.answered[0])
         for row in rows

@@ -39,7 +39,6 @@ from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.recording import ToolDefinition, TraceWarning
 from judgekit.traces.sample import Sample
 
-_SPAWNING = "spawn_agent"
 _EVENTS = {
     "collab_agent_spawn_end": ("call_id", "new_thread_id"),
     "sub_agent_activity": ("event_id", "agent_thread_id"),
@@ -59,16 +58,7 @@ _CONTEXT = ("<environment_context>", "<user_instructions>", "# AGENTS.md instruc
 
 
 class SubAgentLog(NamedTuple):
-    """The log of a sub-agent.
-
-    Attributes:
-        identity: Its id.
-        file: The name of its file.
-        parent: The id of the session that started it; ``None`` if unknown.
-        about: The fields of its header that describe it.
-        rows: Its rows.
-        problem: The reason why it cannot be read, or not to its end.
-    """
+    """The log of a sub-agent: its id, its file, the session that started it, what its header says, and any problem."""
 
     identity: str
     file: str
@@ -351,9 +341,8 @@ def inherited_count(log: SubAgentLog, parent: Iterable[JsonValue]) -> int:
     is_fork = len(headers) > 1 or bool(log.about.get("forked_from_id"))
     for at in range(last + 1, len(own)):
         if (words := _words(own[at])) is not None or "output" in own[at]:
-            if not (is_fork and words in inherited) and not (
-                "output" in own[at] and str(own[at].get("call_id")) in calls
-            ):
+            is_result = "output" in own[at] and str(own[at].get("call_id")) in calls
+            if not (is_result or (is_fork and words in inherited)):
                 break
             last = at
     return last
@@ -370,7 +359,7 @@ def starting_calls(logs: Iterable[Iterable[JsonValue]], agents: Sequence[SubAgen
             agent: JsonValue = None
             if kind in _EVENTS:
                 call, agent = (str_or_none(item.get(field)) for field in _EVENTS[kind])
-            elif call is not None and str(item.get("name")).endswith(_SPAWNING):
+            elif call is not None and str(item.get("name")).endswith("spawn_agent"):
                 spawning.add(call)
             elif call in spawning and kind.endswith("_output"):
                 output = item.get("output")

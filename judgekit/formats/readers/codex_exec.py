@@ -41,7 +41,6 @@ _CALLS = {
 }
 """Kinds of items that are calls, and the fields with their arguments."""
 _FAILED = {"completed": False, "failed": True, "declined": True}
-_WITHOUT_RESULT = ("web_search", "todo_list")
 
 
 class CodexExecReader:
@@ -190,7 +189,7 @@ def _add_call(items: ItemMessages, item: FieldTracker, kind: str) -> None:
     items.add(item.extended(**call))
     if status == "in_progress":
         item.warn("a call that did not finish")
-    if kind not in _WITHOUT_RESULT and (output or status != "in_progress"):
+    if kind not in ("web_search", "todo_list") and (output or status != "in_progress"):
         failed = True if code not in (None, 0) else _FAILED.get(str(status))
         result: JsonObject = {"type": "function_call_output", "call_id": identity, "name": name, "output": output}
         items.add(FieldTracker(result, item.path, item.warnings), is_error=failed)

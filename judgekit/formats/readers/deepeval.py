@@ -13,22 +13,13 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError, short_repr
-from judgekit.formats.blocks.common import checked_text, tool_name
+from judgekit.formats.blocks.common import checked_text, plain_usage, tool_name
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import combined_source, label_source
 from judgekit.formats.readers.base import RowReader, as_records, build_sample, first_record
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import as_list, as_object, lookup, without
-from judgekit.traces.message import (
-    AIMessage,
-    HumanMessage,
-    JsonObject,
-    Message,
-    ReasoningPart,
-    ToolCall,
-    ToolMessage,
-    Usage,
-)
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, ReasoningPart, ToolCall, ToolMessage
 from judgekit.traces.recording import Label
 from judgekit.traces.sample import Sample
 
@@ -49,7 +40,6 @@ _AS_FIELDS = (
     *("expected_labels", "expectedLabels"),
 )
 """Facts about a case that judges may need."""
-_KEPT = {"trace": "spans", "imagesMapping": "images"}
 _NUMBERED = re.compile(r"(conversational_)?test_case_\d+")
 """The name of a test case that nobody named."""
 _JSON = (
@@ -87,15 +77,14 @@ class DeepevalReader(RowReader):
         tested = "metricsData" in row or "metrics_data" in row
         if tested and not any(isinstance(message, AIMessage) for message in messages):
             row.warn("contains no answer", "actualOutput")
-        for field, held in _KEPT.items():
+        for field, held in {"trace": "spans", "imagesMapping": "images"}.items():
             if field in row:
                 row.warn(f"{held} are not read, kept as is", field)
         name = row.text("name") if row.peek("name") else None
         documents, fields = _documents(row, messages)
         sent = row.count("input_token_count", "inputTokenCount")
         received = row.count("output_token_count", "outputTokenCount")
-        usage = None if sent is received is None else Usage(input_tokens=sent, output_tokens=received)
-        trace: dict[str, object] = {"messages": messages, "labels": _labels(row), "usage": usage}
+        trace: dict[str, object] = {"messages": messages, "labels": _labels(row), "usage": plain_usage(sent, received)}
         trace["cost_usd"] = row.number("token_cost", "tokenCost")
         expected = ("expected_outcome", "expectedOutcome") if is_conversation else ("expected_output", "expectedOutput")
         facts: dict[str, object] = {

@@ -22,9 +22,6 @@ class FrameworkReader(MessagesReader):
     Beside them, these may have a ``timestamp``, and an answer ``model``, ``finish_reason`` and ``usage``.
     """
 
-    name = ""
-    shape = ""
-
     @abstractmethod
     def is_message(self, message: JsonObject, /) -> bool:
         """Return whether only this framework writes such a message."""

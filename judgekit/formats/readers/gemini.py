@@ -29,7 +29,7 @@ from judgekit.formats.readers.base import (
     may_be_response_of,
     take_response,
 )
-from judgekit.formats.values import as_list, head, lookup, objects_in, str_or_none
+from judgekit.formats.values import as_list, as_object, head, lookup, objects_in, str_or_none
 from judgekit.traces.message import JsonObject, Message, SystemMessage
 from judgekit.traces.sample import Sample
 
@@ -68,7 +68,7 @@ class GeminiReader(RowReader):
         longest = max(map(len, map(_history, responses)), default=0)
         # The responses with a shorter history are part of the longest one.
         responses = [response for response in responses if len(_history(response)) == longest]
-        messages = _with_sdk_messages(messages, responses, request)
+        messages = _with_history(messages, responses, request)
         facts: dict[str, object] = {}
         if (candidate := row.count("candidate")) is not None:
             facts["group"] = identity or str(index - candidate)
@@ -116,9 +116,7 @@ def _is_response(value: JsonValue) -> bool:
     first = next(iter(as_list(candidates)), None)
     if isinstance(first, dict):
         content = first.get("content")
-        has_content = (
-            isinstance(content, dict) and _may_be_content(content) and not {"parts", "role"}.isdisjoint(content)
-        )
+        has_content = _may_be_content(content) and not {"parts", "role"}.isdisjoint(as_object(content))
         return has_content or "finishReason" in first or "finish_reason" in first
     if candidates:
         return False
@@ -213,9 +211,7 @@ def _history(response: FieldTracker) -> list[JsonValue]:
     return as_list(next((history for name in _HISTORY if (history := response.peek(name))), None))
 
 
-def _with_sdk_messages(
-    messages: list[Message], responses: Sequence[FieldTracker], request: FieldTracker
-) -> list[Message]:
+def _with_history(messages: list[Message], responses: Sequence[FieldTracker], request: FieldTracker) -> list[Message]:
     """Return a request's messages with those that the SDK added to them by calling functions.
 
     The SDK's history repeats the request, recorded differently (another base64), so only roles and texts are compared.

@@ -26,9 +26,8 @@ class HaystackReader(FrameworkReader):
     def is_message(self, message: JsonObject, /) -> bool:
         """Recognize parts that are named by their only key, beside metadata."""
         parts = objects_in(head(message.get("content", message.get("_content"))))
-        return ("meta" in message or "_meta" in message) and any(
-            "type" not in part and not _PARTS.isdisjoint(part) for part in parts
-        )
+        has_own_part = any("type" not in part and not _PARTS.isdisjoint(part) for part in parts)
+        return has_own_part and not {"meta", "_meta"}.isdisjoint(message)
 
     def restated(self, message: JsonObject, /) -> Sequence[JsonObject]:
         """Return the results in a message, and the rest of it if there is any."""

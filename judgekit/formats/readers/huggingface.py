@@ -17,9 +17,8 @@ from judgekit.formats.blocks.openai_chat import read_messages, read_tools
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.merging.comparison import utterances
 from judgekit.formats.readers.base import RowReader, build_row_sample, first_record
-from judgekit.formats.readers.payloads import parse_structured_json
 from judgekit.formats.row_facts import to_text
-from judgekit.formats.values import as_object, head, str_or_none
+from judgekit.formats.values import as_object, head, str_or_none, unpacked
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.recording import Label, LabelSource
 from judgekit.traces.sample import Sample
@@ -114,7 +113,7 @@ def _shape(record: JsonObject) -> str | None:
 
 
 def _are_messages(value: JsonValue) -> bool:
-    messages = parse_structured_json(value)
+    messages = unpacked(value)
     return bool(head(messages)) and all({"role", "content"} <= as_object(message).keys() for message in head(messages))
 
 
@@ -122,7 +121,7 @@ def _take_messages(row: FieldTracker, name: str, kind: type[HumanMessage | AIMes
     """Take a column: messages, also as JSON text, or a text, which becomes a message of this type."""
     value = row.take(name)
     if _are_messages(value):
-        return read_messages(FieldTracker({name: parse_structured_json(value)}, row.path, row.warnings), name)
+        return read_messages(FieldTracker({name: unpacked(value)}, row.path, row.warnings), name)
     return [] if value is None else [kind(to_text(value))]
 
 

@@ -14,16 +14,16 @@ from judgekit.errors import TraceError
 from judgekit.formats.blocks.openai_chat import read_tools
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import JUDGED_MARK, label_source
-from judgekit.formats.readers.base import as_records, build_sample, first_record, group_name, unpaired_warnings
-from judgekit.formats.readers.inspect_messages import are_messages, read_messages, read_usage
-from judgekit.formats.row_facts import (
-    FACT_COLUMNS,
-    VERBATIM_COLUMNS,
-    extra_fields,
-    make_sample,
-    read_row_facts,
-    to_text,
+from judgekit.formats.readers.base import (
+    RowReader,
+    as_records,
+    build_sample,
+    first_record,
+    group_name,
+    unpaired_warnings,
 )
+from judgekit.formats.readers.inspect_messages import are_messages, read_messages, read_usage
+from judgekit.formats.row_facts import FACT_COLUMNS, VERBATIM_COLUMNS, extra_fields, make_sample, read_facts, to_text
 from judgekit.formats.values import as_list, as_object, first_object, is_number, lookup, objects_in, str_or_none
 from judgekit.traces.message import AIMessage, JsonObject, Message
 from judgekit.traces.recording import Label, LabelSource, ToolDefinition
@@ -38,7 +38,7 @@ _COMPUTED = frozenset(("answer", "choice", "exact", "f1", "includes", "match", "
 """Inspect's scorers that compare texts and ask no model."""
 
 
-class InspectReader:
+class InspectReader(RowReader):
     """A reader of logs as JSON, their samples, and lists of their messages.
 
     Only this is kept of the events: times, usage and finish reasons of messages, the tools, and as children
@@ -46,7 +46,6 @@ class InspectReader:
     """
 
     name = "inspect"
-    joins_lines = False
     shape = 'inspect: {"version": ..., "status": ..., "eval": {...}, "samples": [...]}, or the messages of Inspect'
 
     def recognizes(self, value: JsonValue) -> bool:
@@ -218,9 +217,9 @@ def _facts(sample: FieldTracker, identity: str | None) -> dict[str, object]:
     for name in metadata:
         if name in _IN_METADATA and not (targets and name in _TARGETS) and _is_valid_fact(name, metadata, facts):
             facts[name] = metadata.take(name)
-    facts = read_row_facts(facts, sample.warnings)
+    facts = read_facts(facts, sample.warnings)
     taken = {name: sample.take(name) for name in ("fields", *VERBATIM_COLUMNS) if name in sample}
-    columns = read_row_facts(taken, sample.warnings)
+    columns = read_facts(taken, sample.warnings)
     choices: JsonObject = {"choices": sample.take("choices")} if sample.peek("choices") else {}
     fields = {**extra_fields(columns), **extra_fields(facts), **choices}
     return {**columns, **facts, "fields": fields, "metadata": metadata.leftover()}
@@ -229,7 +228,7 @@ def _facts(sample: FieldTracker, identity: str | None) -> dict[str, object]:
 def _is_valid_fact(name: str, metadata: FieldTracker, facts: JsonObject) -> bool:
     """Return whether a metadata field is valid together with the facts that were read already."""
     try:
-        make_sample("", read_row_facts({**facts, name: metadata.peek(name)}, []))
+        make_sample("", read_facts({**facts, name: metadata.peek(name)}, []))
     except TraceError as error:
         metadata.warn(f"not used, kept as is: {error.problem}")
         return False

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from pydantic import JsonValue
 
-from judgekit.formats.blocks.common import MEDIA, bare_part, content_items, provider_metadata, tool_name
+from judgekit.formats.blocks.common import MEDIA, PROVIDED, bare_part, content_items, tool_name
 from judgekit.formats.blocks.reply import ReplyItem, split_reply, to_content, unknown_part
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.row_facts import to_text
@@ -47,7 +47,7 @@ def read_usage(usage: FieldTracker | None) -> Usage | None:
         return None
     sent, cached = usage.count("input_tokens"), usage.count("input_tokens_cache_read")
     received, written = usage.count("output_tokens"), usage.count("input_tokens_cache_write")
-    reasoning, total = usage.count("reasoning_tokens"), usage.count("total_tokens")
+    thought, total = usage.count("reasoning_tokens"), usage.count("total_tokens")
     counts = {"total_tokens": total, "input_tokens_cache_write": written}
     apart = (cached or 0) + (written or 0)
     if sent is not None and apart > 0 and total == sent + (received or 0) + apart:
@@ -55,9 +55,7 @@ def read_usage(usage: FieldTracker | None) -> Usage | None:
         sent += apart
     extra: JsonObject = {name: count for name, count in counts.items() if count is not None}
     extra |= usage.leftover()
-    return Usage(
-        input_tokens=sent, output_tokens=received, cached_tokens=cached, reasoning_tokens=reasoning, extra=extra
-    )
+    return Usage(input_tokens=sent, output_tokens=received, cached_tokens=cached, reasoning_tokens=thought, extra=extra)
 
 
 def _is_recognizable(message: JsonValue) -> bool:
@@ -122,8 +120,7 @@ def _provider_call(block: FieldTracker) -> list[ReplyItem]:
     result, error = block.take("result"), block.take("error")
     text = to_text(error if result in (None, "") and error is not None else result or "")
     rest: JsonObject = {"error": error} if error is not None and text != error else {}
-    metadata = provider_metadata(provided=True)
-    call = ToolCall(name, id=identity, metadata=metadata, **arguments, extra=block.leftover())
+    call = ToolCall(name, id=identity, metadata=PROVIDED, **arguments, extra=block.leftover())
     return [call, ToolMessage(text, tool_call_id=identity, name=name, is_error=error is not None, extra=rest)]
 
 

@@ -323,11 +323,7 @@ def _media(block: FieldTracker, kind: str) -> MediaPart:
     inner = block.object(kind, "source") if address is None or isinstance(address, dict) else None
     holder = inner or block
     block.take("type")
-    return MediaPart(
-        kind=_MEDIA[kind],
-        url=address if isinstance(address, str) else holder.text("url", "file_uri"),
-        data=holder.text("base64", "data"),
-        mime_type=holder.text("mime_type", "media_type"),
-        name=holder.text("filename", "title"),
-        extra=block.leftover(),
-    )
+    url = address if isinstance(address, str) else holder.text("url", "file_uri")
+    data, mime_type = holder.text("base64", "data"), holder.text("mime_type", "media_type")
+    name = holder.text("filename", "title")
+    return MediaPart(kind=_MEDIA[kind], url=url, data=data, mime_type=mime_type, name=name, extra=block.leftover())

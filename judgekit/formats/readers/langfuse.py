@@ -58,7 +58,6 @@ _ABOUT = (
 _TASKS = ("experimentItemId", "experiment_item_id")
 _OBSERVED = {*_SPAN, *_VALUES, "level", "type", "metadata"}
 """The fields of an experiment's result that are those of its outermost observation."""
-_SESSIONS = ("sessionId", "session_id")
 _MISSING = "export the observations with their inputs and outputs (fields=core,basic,io,usage)"
 
 
@@ -119,7 +118,7 @@ class LangfuseReader:
         name = row.id("id")
         labels, facts = _read_scores(about, tree.spans, name)
         facts |= read_expected(about, about.first(*_EXPECTED) or "", {})
-        task = about.id(*_TASKS) or str_or_none(first_value(metadata, *_SESSIONS))
+        task = about.id(*_TASKS) or str_or_none(first_value(metadata, "sessionId", "session_id"))
         facts |= {"group": task} if task else {}
         trace = {
             **tree.fields,

@@ -18,18 +18,17 @@ from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import label_source
 from judgekit.formats.merging import SpanStep
 from judgekit.formats.readers.base import as_records, build_sample, first_record
-from judgekit.formats.readers.payloads import exchange_messages, parse_structured_json, take_payload
+from judgekit.formats.readers.payloads import exchange_messages, take_payload
 from judgekit.formats.readers.run_trees import as_span, merge_versions, read_expected, read_item, read_tree
 from judgekit.formats.score_records import make_label
 from judgekit.formats.spans import Span, find_roots
-from judgekit.formats.values import as_object, objects_in, parse_if_json, str_or_none, without
+from judgekit.formats.values import as_object, objects_in, parse_if_json, str_or_none, unpacked, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Usage
 from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import Sample
 
 _RUN = frozenset(("run_type", "dotted_order", "parent_run_id", "child_runs", "trace_id", "start_time"))
 """The fields that tell a run from an example."""
-_EXAMPLE = frozenset(("dataset_id", "source_run_id"))
 _SPAN = {
     "id": "span_id",
     "trace_id": "trace_id",
@@ -40,7 +39,6 @@ _SPAN = {
 }
 _KINDS = {"llm": "LLM", "tool": "TOOL"}
 _VALUES = ("inputs", "outputs")
-_THREADS = ("session_id", "thread_id", "conversation_id")
 _MISSING = "export the runs with their inputs and outputs"
 _COLUMNS = {
     "inputs": "inputs",
@@ -75,7 +73,7 @@ class LangSmithReader:
             return False
         if not isinstance(record.get("outputs"), dict | None) or "messages" in record or "expectations" in record:
             return False
-        return bool({"outputs", "run_type", *_EXAMPLE} & record.keys())
+        return bool({"outputs", "run_type", "dataset_id", "source_run_id"} & record.keys())
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return the runs of each trace as spans in their order, and examples as they are."""
@@ -109,7 +107,7 @@ class LangSmithReader:
             trace["termination"] = attributes.text("status")
             metadata = _metadata(attributes)
             trace["metadata"] = {**cast("JsonObject", trace["metadata"]), **metadata}
-            threads = (str_or_none(metadata.get(name)) for name in _THREADS)
+            threads = (str_or_none(metadata.get(name)) for name in ("session_id", "thread_id", "conversation_id"))
             group = attributes.id("reference_example_id") or next(filter(None, threads), None)
             facts = read_expected(attributes, "reference_outputs", {})
             facts |= {} if group is None else {"group": group}
@@ -130,7 +128,7 @@ def _nested(record: JsonValue) -> JsonValue:
         column, _, key = columns[name]
         holder = row.setdefault(_COLUMNS[column], {})
         if isinstance(holder, dict):
-            holder[key] = parse_structured_json(record[name])
+            holder[key] = unpacked(record[name])
         else:
             row[name] = record[name]
     if "feedback" not in row and "reference_outputs" not in row and "example_id" not in row:

@@ -17,12 +17,12 @@ from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import label_source
 from judgekit.formats.merging import SpanStep, merge_steps
 from judgekit.formats.readers.base import RowReader, as_records, build_sample
-from judgekit.formats.readers.payloads import exchange_messages, parse_structured_json, take_payload
+from judgekit.formats.readers.payloads import exchange_messages, take_payload
 from judgekit.formats.readers.span_steps import read_steps
 from judgekit.formats.score_records import make_label
 from judgekit.formats.span_exports import detect_convention
-from judgekit.formats.spans import Span, group_conversations, read_spans
-from judgekit.formats.values import as_object, lookup, objects_in, parse_if_complete, parse_if_json
+from judgekit.formats.spans import Span, group_spans, read_spans
+from judgekit.formats.values import as_object, lookup, objects_in, parse_if_complete, parse_if_json, unpacked
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, parse_arguments
 from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import ExpectedCall, Sample
@@ -36,7 +36,7 @@ _INFO = (
 )
 _DATA = ("spans", "request", "response")
 """Columns of ``mlflow.search_traces()`` with the info, and with the data, of a trace."""
-_WRITE = 'open("traces.jsonl", "w").write("\\n".join(t.to_json() for t in mlflow.search_traces(return_type="list")))'
+_CODE = 'open("traces.jsonl", "w").write("\\n".join(t.to_json() for t in mlflow.search_traces(return_type="list")))'
 
 
 class MLflowReader(RowReader):
@@ -52,7 +52,7 @@ class MLflowReader(RowReader):
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return the traces, or the spans of each."""
         traces = list(map(_trace, as_records(document)))
-        return traces if any(map(_is_trace, traces)) else group_conversations(document)
+        return traces if any(map(_is_trace, traces)) else group_spans(document)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one trace. The leftover of its spans goes into the trace's ``extra``."""
@@ -60,9 +60,7 @@ class MLflowReader(RowReader):
         info, data = row.object("info") or FieldTracker({}), row.object("data") or row
         for holder, name in ((data, "spans"), *((info, name) for name in ("assessments", "trace_metadata", "tags"))):
             if isinstance(holder.peek(name), str):
-                raise TraceError(
-                    f"{name}: a string that is not JSON, as in tables from search_traces(); write {_WRITE}"
-                )
+                raise TraceError(f"{name}: a string that is not JSON, as in tables from search_traces(); write {_CODE}")
         spans = read_spans(data)
         steps, tools = read_steps(spans, _kind, _model_step, _VALUES)
         fields = merge_steps(steps)
@@ -73,7 +71,7 @@ class MLflowReader(RowReader):
             problem = "no model call, and no text or messages as input or output of the outermost span"
             raise TraceError(f"data.spans: {problem}; enable tracing of models, such as mlflow.openai.autolog()")
         metadata = _metadata(info)
-        usage, cost = (parse_structured_json(metadata.get(f"mlflow.trace.{name}")) for name in ("tokenUsage", "cost"))
+        usage, cost = (unpacked(metadata.get(f"mlflow.trace.{name}")) for name in ("tokenUsage", "cost"))
         totals = FieldTracker({"tokenUsage": usage, "cost": cost})
         labels, facts = _assessed(info)
         started = info.time("request_time") or info.time("timestamp_ms", unit="ms")
@@ -95,7 +93,7 @@ class MLflowReader(RowReader):
 
 def _trace(record: JsonValue) -> JsonValue:
     """Return the trace in a row of ``mlflow.search_traces()``, as JSON or in columns; any other record as it is."""
-    record = parse_structured_json(record)
+    record = unpacked(record)
     if not isinstance(record, dict) or _is_trace(record):
         return record
     named = isinstance(record.get("trace_id", record.get("request_id")), str)
@@ -103,13 +101,13 @@ def _trace(record: JsonValue) -> JsonValue:
     if not (in_columns or isinstance(record.get("trace"), str)):
         return record
     own = {name: value for name, value in record.items() if name not in (*_INFO, *_DATA)}
-    if isinstance(own.get("trace"), str) and _is_trace(whole := parse_structured_json(own.pop("trace"))):
+    if isinstance(own.get("trace"), str) and _is_trace(whole := unpacked(own.pop("trace"))):
         return {**own, **as_object(whole)}
     if not in_columns:
         return record
-    info: JsonObject = {name: parse_structured_json(record[name]) for name in _INFO if record.get(name) is not None}
+    info: JsonObject = {name: unpacked(record[name]) for name in _INFO if record.get(name) is not None}
     info["timestamp_ms"] = info.pop("request_time", info.get("timestamp_ms"))  # here, a number
-    data: JsonObject = {name: parse_structured_json(record[name]) for name in _DATA if name in record}
+    data: JsonObject = {name: unpacked(record[name]) for name in _DATA if name in record}
     return {**own, "info": info, "data": data}
 
 
@@ -180,10 +178,9 @@ def _assessed(info: FieldTracker) -> tuple[list[Label], dict[str, object]]:
         if isinstance(feedback, dict):
             labels += _labels(name, feedback.get("value"), assessment)
             continue
-        serialized = lookup(expectation, "serialized_value")
-        value = (
-            parse_if_json(lookup(serialized, "value")) if isinstance(serialized, dict) else lookup(expectation, "value")
-        )
+        is_serialized = isinstance(lookup(expectation, "serialized_value"), dict)
+        text = lookup(expectation, "serialized_value", "value")
+        value = parse_if_json(text) if is_serialized else lookup(expectation, "value")
         if value is not None:
             if name == "expected_response" and isinstance(value, str):
                 facts["reference"] = value

@@ -118,12 +118,7 @@ def _trace(row: FieldTracker, index: int) -> Sample:
     data = runs[0].attributes.object("data") if len(runs) == 1 else None
     errors = [step.span.error for step in steps if step.kind == "agent" or step.span in runs]
     error = next((error for error in reversed(errors) if error), None)
-    trace = {
-        **merge_steps(steps),
-        "usage": _usage(data),
-        "termination": error,
-        **({} if error is None else {"error": error}),
-    }
+    trace = {**merge_steps(steps), "usage": _usage(data), "termination": error, **({"error": error} if error else {})}
     group = head.text("group_id")
     facts = {} if group is None else {"group": group}
     return build_sample(row, index, trace, identity=head.id("id") or spans[0].trace_id, **facts)

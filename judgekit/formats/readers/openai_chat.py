@@ -26,22 +26,10 @@ from judgekit.formats.readers.base import (
     warn_missing_response,
 )
 from judgekit.formats.unread import RESPONSE_COLUMNS
-from judgekit.formats.values import (
-    as_object,
-    head,
-    lookup,
-    messages_field,
-    objects_in,
-    parse_if_json,
-    str_or_none,
-    without,
-)
+from judgekit.formats.values import as_object, head, lookup, messages_field, objects_in, parse_if_json, without
 from judgekit.traces.message import AIMessage, JsonObject, Message, SystemMessage
 from judgekit.traces.sample import Sample
 
-_ANSWERS = ("response", "choices")
-"""The fields that hold the choices of a response."""
-_OF_RESPONSES = ("id", "model", "choices", "usage", "error")
 _PIECES = {
     *("content", "reasoning_content", "reasoning", "refusal", "arguments", "input"),
     *("text", "thinking", "summary", "data", "transcript"),  # in reasoning_details, thinking_blocks and audio
@@ -89,13 +77,11 @@ class OpenAIChatReader(RowReader):
         identity = None
         if (response := _response(row)) is not None:
             if "streamed_ids" in row:
-                row.warn(
-                    "chunks with different ids, read as one response; responses streamed at the same time get mixed"
-                )
+                problem = "chunks with different ids, read as one response"
+                row.warn(f"{problem}; responses streamed at the same time get mixed")
             if others := response.count("streamed_with"):
-                response.warn(
-                    f"its chunks are in one list with those of other responses, each read as a sample, found {others}"
-                )
+                problem = "its chunks are in one list with those of other responses, each read as a sample"
+                response.warn(f"{problem}, found {others}")
             reply = _reply(response)
             messages, identity = append_reply(messages, [reply], row), reply.id
         elif request is row and messages and (text := _answer(row, messages[-1])) is not None:
@@ -148,7 +134,7 @@ def _hold_messages(choices: JsonValue) -> bool:
 
 def _choices(row: JsonValue) -> list[JsonValue]:
     """Return the row once for each choice of its response. The first one gets the usage, which covers all choices."""
-    if not isinstance(row, dict) or row.keys().isdisjoint(_ANSWERS):
+    if not isinstance(row, dict) or row.keys().isdisjoint(("response", "choices")):
         return [row]
     response = row.get("response")
     if isinstance(response, list) and are_chunks(response):
@@ -158,7 +144,7 @@ def _choices(row: JsonValue) -> list[JsonValue]:
     if isinstance(response, dict) and _is_response(response):
         reply, rest = response, row
     else:
-        reply = {name: row[name] for name in _OF_RESPONSES if name in row}
+        reply = {name: row[name] for name in ("id", "model", "choices", "usage", "error") if name in row}
         rest = without(row, *reply)
     choices = reply.get("choices")
     if not isinstance(choices, list) or not _hold_messages(choices) or len(choices) == 1:
@@ -200,9 +186,8 @@ def _reply(response: FieldTracker) -> Message:
     if message.peek("role") != "assistant":
         raise message.type_error("role", "'assistant'")
     if count := choice.take(_UNCLEAR):
-        choice.warn(
-            f"pieces of calls with one index and no id, each read as one call that may be several, found {count}"
-        )
+        problem = "pieces of calls with one index and no id, each read as one call that may be several"
+        choice.warn(f"{problem}, found {count}")
     if choice.take("breaks_off"):
         choice.warn("the stream ends before the response is complete")
     if "error" in response:
@@ -235,9 +220,6 @@ def assemble_chunks(chunks: Sequence[JsonValue]) -> list[JsonObject]:
     returns with more content, this is another response. Some servers give each chunk its own id: consecutive chunks
     with unique ids are one response up to its end, which keeps their ids in ``streamed_ids``. After the end, a chunk
     without choices, such as usage, still belongs to it, and one with choices begins another response.
-
-    Raises:
-        TraceError: A chunk is not an object, or no chunk belongs to a response.
     """
     responses: list[list[JsonObject]] = []
     under_way: dict[str, tuple[list[JsonObject], set[int]]] = {}
@@ -275,7 +257,8 @@ def _chunk_choices(chunk: JsonObject) -> list[JsonObject]:
 
 
 def _id(chunk: JsonValue) -> str:
-    return str_or_none(lookup(chunk, "id")) or ""
+    identity = as_object(chunk).get("id")
+    return identity if isinstance(identity, str) else ""
 
 
 def _index(choice: JsonObject) -> int:
@@ -421,6 +404,5 @@ def _begins(piece: JsonObject, group: Sequence[JsonObject]) -> bool:
     arguments = function.get("arguments")
     if not isinstance(arguments, str) or not arguments.startswith("{") or not spoken.endswith("}"):
         return False
-    return arguments != spoken and (
-        _is_complete(spoken) or _is_complete("".join(str(one.get("arguments")) for one in before))
-    )
+    whole = "".join(str(function.get("arguments")) for function in before)
+    return arguments != spoken and (_is_complete(spoken) or _is_complete(whole))

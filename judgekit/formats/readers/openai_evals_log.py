@@ -22,9 +22,6 @@ from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.recording import Label, ToolDefinition, TraceWarning
 from judgekit.traces.sample import Sample
 
-_EVENT = frozenset(("event_id", "sample_id", "type", "data"))
-_OF_RUN = ("spec", "final_report")
-
 
 class OpenAIEvalsLogReader:
     """A reader of logs, one sample for each ``sample_id`` of a run. Matches and metrics become labels.
@@ -43,7 +40,7 @@ class OpenAIEvalsLogReader:
         if not isinstance(row, dict):
             return False
         is_first = "eval_name" in as_object(row.get("spec"))
-        return is_first or row.keys() >= _EVENT or row.keys() == {"final_report"}
+        return is_first or row.keys() >= {"event_id", "sample_id", "type", "data"} or row.keys() == {"final_report"}
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return the events of each sample, with what the log says about the whole run."""
@@ -52,7 +49,7 @@ class OpenAIEvalsLogReader:
         for row in as_records(document):
             if not isinstance(row, dict):
                 raise TraceError(f"expected an object in each line, found {row!r:.80}")
-            whole |= {name: row[name] for name in _OF_RUN if name in row}
+            whole |= {name: row[name] for name in ("spec", "final_report") if name in row}
             if "sample_id" in row:
                 events.setdefault((to_text(row.get("run_id")), to_text(row["sample_id"])), []).append(row)
         if not events:
@@ -93,10 +90,8 @@ class OpenAIEvalsLogReader:
             elif kind == "metrics":
                 labels += _metrics(event_data, judged=True if aside else None)
             elif kind == "error":
-                event.warn(
-                    f"the sample failed: {to_text(event_data.peek('type'))}: {to_text(event_data.peek('message'))}",
-                    "data",
-                )
+                kind, message = (to_text(event_data.peek(name)) for name in ("type", "message"))
+                event.warn(f"the sample failed: {kind}: {message}", "data")
         if aside:
             row.warn(f"{count_text(aside, 'model call')} beside the conversation, such as a grader's", "events")
         if not messages:
@@ -113,9 +108,8 @@ def _continued(
     """Return the conversation with a model call; ``None`` if the call does not continue it."""
     before = utterances(messages)
     warnings: list[TraceWarning] = []
-    request = take_payload(
-        FieldTracker({"prompt": event_data.peek("prompt")}, event_data.path, warnings), "prompt", HumanMessage
-    )
+    holder = FieldTracker({"prompt": event_data.peek("prompt")}, event_data.path, warnings)
+    request = take_payload(holder, "prompt", HumanMessage)
     if utterances(request.messages)[: len(before)] != before:
         return None
     event_data.warnings += warnings

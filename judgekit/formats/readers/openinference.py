@@ -19,19 +19,11 @@ from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import label_source
 from judgekit.formats.merging import SpanStep, join_calls, merge_steps
 from judgekit.formats.readers.base import build_sample
-from judgekit.formats.readers.payloads import Payload, exchange_messages, parse_structured_json, take_payload
+from judgekit.formats.readers.payloads import Payload, exchange_messages, take_payload
 from judgekit.formats.readers.span_steps import read_steps
 from judgekit.formats.span_exports import detect_convention
-from judgekit.formats.spans import (
-    CUT_OFF_HINT,
-    Span,
-    group_conversations,
-    read_spans,
-    take_nested,
-    time_range,
-    unread_contents,
-)
-from judgekit.formats.values import as_object, lookup, objects_in
+from judgekit.formats.spans import CUT_OFF, Span, group_spans, read_spans, refuse_unread, take_nested, time_range
+from judgekit.formats.values import as_object, lookup, objects_in, unpacked
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -54,7 +46,6 @@ from judgekit.traces.sample import Sample
 _FEEDBACK = re.compile(r"^(trace\.|session\.)?(annotation|evaluation)s(\.|$)")
 _JUDGED = {"CODE": False, "LLM": True}
 _VALUES = ("input.value", "output.value")
-_MASK = "__REDACTED__"
 _HIDDEN = "unset what hides them, such as OPENINFERENCE_HIDE_INPUTS and OPENINFERENCE_HIDE_OUTPUTS, and record again"
 _ROLES: dict[str, type[SystemMessage | HumanMessage | AIMessage | ToolMessage]] = {
     **dict.fromkeys(("system", "developer"), SystemMessage),
@@ -80,7 +71,7 @@ class OpenInferenceReader:
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return the spans of each conversation."""
-        conversations = group_conversations(document)
+        conversations = group_spans(document)
         return join_calls(conversations, lambda spans: read_steps(spans, _kind, _model_step, _VALUES)[0])
 
     def sample(self, record: JsonValue, index: int) -> Sample:
@@ -90,9 +81,9 @@ class OpenInferenceReader:
         steps, tools = read_steps(spans, _kind, _model_step, _VALUES)
         fields = merge_steps(steps)
         messages = cast("Sequence[Message]", fields["messages"])
-        masked = sum(message.text == _MASK for message in messages)
-        if not messages and (unread := unread_contents(spans)):
-            raise TraceError(unread)
+        masked = sum(message.text == "__REDACTED__" for message in messages)
+        if not messages:
+            refuse_unread(spans)
         if masked == len(messages):
             raise TraceError(f"spans: {'hidden' if masked else 'no'} messages in these spans; {_HIDDEN}")
         if masked:
@@ -113,7 +104,7 @@ def _model_step(span: Span, tools: list[ToolDefinition]) -> SpanStep:
     attributes = span.attributes
     request = Payload(_messages(attributes, "llm.input_messages"))
     name = "llm.output_messages"
-    several = lookup(parse_structured_json(attributes.peek("llm.invocation_parameters")), "n") not in (None, 1)
+    several = lookup(unpacked(attributes.peek("llm.invocation_parameters")), "n") not in (None, 1)
     answers = first_choice(_messages(attributes, name, "assistant"), attributes, name, several=several)
     response = Payload(tuple(answers))
     if not request.messages:
@@ -139,7 +130,7 @@ def _kind(span: Span) -> str | None:
 def _is_node(span: Span) -> bool:
     """Return whether this is a node of a LangGraph agent, which counts as an agent because of its name."""
     above = span.parent
-    metadata = parse_structured_json(span.attributes.peek("metadata"))
+    metadata = unpacked(span.attributes.peek("metadata"))
     if not isinstance(metadata, dict) or metadata.get("langgraph_node") != span.name:
         return False
     while above is not None and above.attributes.peek("openinference.span.kind") != "AGENT":
@@ -236,7 +227,7 @@ def _objects(attributes: FieldTracker, name: str) -> list[FieldTracker]:
     holder = FieldTracker({name: _undotted(value) if whole else value}, attributes.path, attributes.warnings)
     holder.unpack(name)
     if isinstance(holder.peek(name), str):
-        raise holder.type_error(name, f"a list ({CUT_OFF_HINT}; from a CSV file? write {_WRITE})")
+        raise holder.type_error(name, f"a list ({CUT_OFF}; from a CSV file? write {_WRITE})")
     return holder.objects(name)
 
 

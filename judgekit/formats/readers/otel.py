@@ -19,7 +19,6 @@ from judgekit.formats.blocks.reply import first_choice
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import JUDGED_MARK, label_source
 from judgekit.formats.merging import SpanStep, distinct_tools, join_calls, merge_steps
-from judgekit.formats.moved_messages import READ_TOGETHER_HINT
 from judgekit.formats.readers.base import build_sample
 from judgekit.formats.readers.otel_messages import OTelMessagesReader
 from judgekit.formats.readers.payloads import Payload, exchange_messages, take_payload
@@ -27,14 +26,15 @@ from judgekit.formats.readers.span_steps import agent_name
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.span_exports import detect_convention
 from judgekit.formats.spans import (
-    CUT_OFF_HINT,
+    CUT_OFF,
+    LOGS_HINT,
     Event,
     Span,
-    group_conversations,
+    group_spans,
     read_spans,
+    refuse_unread,
     take_nested,
     time_range,
-    unread_contents,
 )
 from judgekit.formats.values import as_object, first_value, lookup, objects_in, parse_if_json
 from judgekit.traces.message import AIMessage, HumanMessage, Message, ToolCall, ToolMessage, parse_arguments
@@ -51,13 +51,16 @@ _PAYLOADS = (
     ("input", "output"),
 )
 """Attributes with a whole request and response, in the format of any provider or framework."""
-_SDK_PROMPTS = ("ai.prompt.messages", "ai.prompt")
-_SDK_TEXTS = ("ai.response.text", "ai.response.object")
-_SDK_CALLS = ("ai.response.toolCalls",)
+_SDK = {
+    "prompt": ("ai.prompt.messages", "ai.prompt"),
+    "reasoning": ("ai.response.reasoning",),
+    "text": ("ai.response.text", "ai.response.object"),
+    "toolCalls": ("ai.response.toolCalls",),
+}
+"""Attributes of the AI SDK with a prompt and the parts of an answer."""
 _MODELS = frozenset(("gen_ai.request.model", "gen_ai.response.model", "gen_ai.operation.name"))
 
 _ARGUMENTS = ("gen_ai.tool.call.arguments", "ai.toolCall.args", "tool_arguments")
-_RESULTS = ("gen_ai.tool.call.result", "tool_response")
 _ADK_ARGUMENTS = "gcp.vertex.agent.tool_call_args"
 _ADK_RESULT = "gcp.vertex.agent.tool_response"
 _AGENTS = ("invoke_agent", "agent", "ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject")
@@ -96,7 +99,7 @@ class OTelReader:
             return [document]
         if isinstance(document, list) and document and all(map(_MESSAGES.recognizes, document)):
             return document
-        spans = group_conversations(document)
+        spans = group_spans(document)
         conversations = join_calls(spans, lambda spans: [step for span in spans for step in _steps(span, {})])
         return [record for record in conversations if not _only_creates(record)] or conversations
 
@@ -108,15 +111,12 @@ class OTelReader:
         spans = read_spans(row)
         tools: dict[str, ToolDefinition] = {}
         steps = [step for span in spans for step in _steps(span, tools)]
-        if not any(
-            step.input_messages or step.output_messages or step.result or (step.call and step.call.args)
-            for step in steps
-        ):
-            if unread := unread_contents(spans):
-                raise TraceError(unread)
+        spoken = (step.input_messages or step.output_messages or step.result for step in steps)
+        if not any(spoken) and not any(step.call and step.call.args for step in steps):
+            refuse_unread(spans)
             raise TraceError(
                 f"spans: no messages, because content capture was off: turn it on ({_SWITCHES}) and record again;"
-                f" if messages were moved to log records, {READ_TOGETHER_HINT}"
+                f" if messages were moved to log records, {LOGS_HINT}"
             )
         trace = merge_steps(steps)
         _warn_of_silent_tools(row, steps)
@@ -185,7 +185,7 @@ def _tool(span: Span) -> SpanStep:
             attributes.take(field)
     arguments = attributes.take(*_ARGUMENTS, _ADK_ARGUMENTS, "input")
     response = attributes.maybe_object(_ADK_RESULT)
-    result = attributes.take(*_RESULTS)
+    result = attributes.take("gen_ai.tool.call.result", "tool_response")
     if result is None and isinstance(result := attributes.take("ai.toolCall.result", "output"), str):
         with suppress(ValueError):  # the AI SDK writes texts as JSON too
             result = json.loads(result) if result.startswith('"') else result
@@ -374,7 +374,7 @@ def _unpack(attributes: FieldTracker, *names: str, expected: str = "JSON") -> No
     attributes.unpack(*names)
     for name in names:
         if isinstance(value := attributes.peek(name), str) and value.lstrip()[:1] in ("[", "{"):
-            raise attributes.type_error(name, f"{expected} ({CUT_OFF_HINT})")
+            raise attributes.type_error(name, f"{expected} ({CUT_OFF})")
 
 
 def _payloads(attributes: FieldTracker, request: str, response: str) -> ModelExchange:
@@ -385,14 +385,8 @@ def _payloads(attributes: FieldTracker, request: str, response: str) -> ModelExc
 
 def _ai_sdk(attributes: FieldTracker) -> ModelExchange:
     """Read the prompt and the answer of Vercel's AI SDK, whose parts are in single attributes."""
-    names = {
-        "prompt": _SDK_PROMPTS,
-        "reasoning": ("ai.response.reasoning",),
-        "text": _SDK_TEXTS,
-        "toolCalls": _SDK_CALLS,
-    }
-    _unpack(attributes, *_SDK_PROMPTS, *_SDK_CALLS)
-    given = {field: name for field, some in names.items() if (name := attributes.first(*some))}
+    _unpack(attributes, *_SDK["prompt"], *_SDK["toolCalls"])
+    given = {field: name for field, names in _SDK.items() if (name := attributes.first(*names))}
     values = {field: attributes.peek(name) for field, name in given.items()}
     prompt = values.pop("prompt", None)
     answer: JsonValue = {**values, "finishReason": None} if values else None

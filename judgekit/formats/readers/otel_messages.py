@@ -4,16 +4,15 @@ from pydantic import JsonValue
 
 from judgekit.formats.blocks import otel
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.formats.readers.base import as_records, build_sample
+from judgekit.formats.readers.base import RowReader, as_records, build_sample
 from judgekit.formats.values import messages_field
 from judgekit.traces.sample import Sample
 
 
-class OTelMessagesReader:
+class OTelMessagesReader(RowReader):
     """A reader of lists of messages and rows of ``messages``, for other readers."""
 
     name = "otel"
-    joins_lines = False
     shape = 'otel: [{"role": "user", "parts": [{"type": "text", "content": ...}]}, ...]'
 
     def recognizes(self, value: JsonValue) -> bool:

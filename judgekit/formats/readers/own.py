@@ -54,6 +54,4 @@ class OwnReader:
             raise TraceError(f"the format {self.name} raised {error_with_location(error)}") from error
 
 
-@cache
-def _log_once(text: str) -> None:
-    _log.warning(text)
+_log_once = cache(_log.warning)

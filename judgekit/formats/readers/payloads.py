@@ -35,36 +35,28 @@ from judgekit.formats.readers.pydantic_ai import PydanticAIReader
 from judgekit.formats.readers.semantic_kernel import SemanticKernelReader
 from judgekit.formats.readers.vercel import VercelReader
 from judgekit.formats.row_facts import to_text
-from judgekit.formats.spans import CUT_OFF_HINT
-from judgekit.formats.values import as_list, as_object, lookup, objects_in, parse_if_json, str_or_none, without
+from judgekit.formats.spans import CUT_OFF
+from judgekit.formats.values import as_list, as_object, lookup, objects_in, parse_if_json, unpacked, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.recording import ToolDefinition, TraceWarning
 
 Role: TypeAlias = Literal["user", "assistant"]
-_BLOCKS = {
+_BLOCKS = (
     *("text", "input_text", "output_text", "refusal", "thinking", "redacted_thinking", "tool_use", "tool_result"),
     *("image", "image_url", "input_image", "input_audio", "file", "input_file", "document"),
-}
+)
 """The types of a message's content blocks."""
 _TYPES = {"user": "human", "assistant": "ai", "system": "system", "tool": "tool", "function": "function"}
 """LangChain's types of messages by role."""
 _WHOLES = frozenset(("event.name", "messages", "choices", "generations"))
 """Fields beside which a message is not all that an object says."""
+_OF_CANDIDATES = ("content", "finish_reason", "finishReason")
 _PARAMETERS = frozenset(("parameters", "input_schema", "inputSchema"))
 
 _READERS: tuple[Reader, ...] = (
-    OpenAIResponsesReader(),
-    AnthropicReader(),
-    GeminiReader(),
-    BedrockReader(),
-    LangChainReader(),
-    PydanticAIReader(),
-    LlamaIndexReader(),
-    HaystackReader(),
-    SemanticKernelReader(),
-    AutoGenReader(),
-    VercelReader(),
-    OTelMessagesReader(),
+    *(OpenAIResponsesReader(), AnthropicReader(), GeminiReader(), BedrockReader(), LangChainReader()),
+    *(PydanticAIReader(), LlamaIndexReader(), HaystackReader(), SemanticKernelReader(), AutoGenReader()),
+    *(VercelReader(), OTelMessagesReader()),
 )
 """The most specific first: messages of text alone look the same in many formats."""
 _FALLBACK = OpenAIChatReader()
@@ -73,8 +65,6 @@ _TEXTS = (
     *("message",),
 )
 """The names of the text to use if an object holds several."""
-_WRAPPERS = frozenset(("input", "output"))
-"""The names under which tracers of functions record their only argument and their return value."""
 
 
 class Payload(NamedTuple):
@@ -91,11 +81,11 @@ def take_payload(holder: FieldTracker, name: str, kind: type[HumanMessage | AIMe
     A bare text becomes a message of the given kind. The first of several choices is read; the others go into ``extra``,
     with a warning. A field that holds none of these is not taken, and the payload is empty.
     """
-    value = parse_structured_json(holder.peek(name))
+    value = unpacked(holder.peek(name))
     payload = messages_in(value, holder, name, kind) or _text_in(value, kind)
     if payload.messages:
         if isinstance(value, str) and value.lstrip().startswith(('{"', "[{", '["')):
-            holder.warn(f"invalid JSON, read as text ({CUT_OFF_HINT})", name)
+            holder.warn(f"invalid JSON, read as text ({CUT_OFF})", name)
         holder.take(name)
     return payload
 
@@ -114,7 +104,7 @@ def take_any_payload(holder: FieldTracker, name: str, kind: type[HumanMessage | 
 
 def variables_in(value: JsonValue) -> JsonObject:
     """Return the variables of a dataset's item: the fields of an object that holds several and no messages."""
-    variables = parse_structured_json(value)
+    variables = unpacked(value)
     return variables if isinstance(variables, dict) and len(variables) > 1 and "messages" not in variables else {}
 
 
@@ -126,7 +116,7 @@ def messages_in(value: JsonValue, row: FieldTracker, name: str, kind: type[Human
     """
     if not isinstance(value, dict | list):
         return None
-    if isinstance(value, dict) and len(value) == 1 and not _WRAPPERS.isdisjoint(value):
+    if isinstance(value, dict) and len(value) == 1 and not {"input", "output"}.isdisjoint(value):  # of functions
         inner = messages_in(next(iter(value.values())), row, name, kind)
         if inner is not None:
             return inner
@@ -137,11 +127,6 @@ def messages_in(value: JsonValue, row: FieldTracker, name: str, kind: type[Human
         if reader is not None:
             return _read(reader, candidate, where, row.warnings)
     return None
-
-
-def parse_structured_json(value: JsonValue) -> JsonValue:
-    """Return a value, or the object or list that it holds as JSON."""
-    return parse_if_json(value) if isinstance(value, str) and value.lstrip().startswith(("{", "[")) else value
 
 
 def exchange_messages(
@@ -184,9 +169,8 @@ def _text_in(value: JsonValue, kind: type[HumanMessage | AIMessage]) -> Payload:
             return Payload()
         text, reason = kind(str(value[name])), value.get("finish_reason")
         if isinstance(text, AIMessage) and isinstance(reason, str):
-            return Payload(
-                (text.model_copy(update={"finish_reason": reason}),), extra=without(value, name, "finish_reason")
-            )
+            answer = text.model_copy(update={"finish_reason": reason})
+            return Payload((answer,), extra=without(value, name, "finish_reason"))
         return Payload((text,), extra=without(value, name))
     return Payload((kind(value),)) if isinstance(value, str) else Payload()
 
@@ -239,16 +223,16 @@ def expand(payload: JsonObject | list[JsonValue], role: Role) -> JsonValue:
 
 def _is_block(payload: JsonObject) -> bool:
     """Return whether an object is a content block of a message."""
-    return str_or_none(payload.get("type")) in _BLOCKS
+    return payload.get("type") in _BLOCKS
 
 
 def _message(payload: JsonObject, role: Role) -> JsonValue:
     """Expand a single message, or the message in a choice or event."""
     message, calls = payload.get("message"), parse_if_json(payload.get("tool_calls"))
     if "role" in payload:
-        return (
-            _sdk_message(without(payload, "tool_calls"), calls) if _are_sdk_calls(calls) else _conversation([payload])
-        )
+        if _are_sdk_calls(calls):
+            return _sdk_message(without(payload, "tool_calls"), calls)
+        return _conversation([payload])
     if role == "assistant" and _WHOLES.isdisjoint(payload):
         if isinstance(message, dict) and message.get("role") == "assistant":
             return {"choices": [payload]}
@@ -271,9 +255,7 @@ def _gemini(payload: JsonObject, role: Role) -> JsonValue:
         return None
     if role == "user":
         return {**without(payload, "content"), "contents": [content]}
-    candidate: JsonObject = {
-        name: payload[name] for name in ("content", "finish_reason", "finishReason") if name in payload
-    }
+    candidate: JsonObject = {name: payload[name] for name in _OF_CANDIDATES if name in payload}
     return {**without(payload, *candidate), "candidates": [candidate]}
 
 
@@ -327,12 +309,8 @@ def _opened(entry: JsonObject) -> JsonObject:
     calls: list[JsonValue] = [call.get("tool_call", call) for call in objects_in(message.get("tool_calls"))]
     parts = [part.get("message_content", part) for part in objects_in(message.get("contents"))]
     content = message.get("content") or parts or None
-    return {
-        **without(entry, "message"),
-        **without(message, "contents"),
-        "content": content,
-        "tool_calls": calls or None,
-    }
+    rest = {**without(entry, "message"), **without(message, "contents")}
+    return {**rest, "content": content, "tool_calls": calls or None}
 
 
 def _sdk(payload: JsonObject, role: Role) -> JsonValue:
@@ -356,9 +334,7 @@ def _sdk(payload: JsonObject, role: Role) -> JsonValue:
 
 
 def _are_sdk_calls(calls: JsonValue) -> bool:
-    return bool(calls) and all(
-        "toolCallId" in as_object(call) and "toolName" in as_object(call) for call in as_list(calls)
-    )
+    return bool(calls) and all({"toolCallId", "toolName"} <= as_object(call).keys() for call in as_list(calls))
 
 
 def _sdk_message(message: JsonObject, calls: JsonValue) -> JsonObject:

@@ -97,7 +97,5 @@ def _examples(record: JsonValue) -> list[JsonValue]:
     if (dataset := _dataset(record)) is None:
         return [record]
     about: JsonObject = without(dataset, "examples")
-    return [
-        {**example, "dataset": about} if isinstance(example, dict) else example
-        for example in as_records(dataset["examples"])
-    ]
+    examples = as_records(dataset["examples"])
+    return [{**example, "dataset": about} if isinstance(example, dict) else example for example in examples]

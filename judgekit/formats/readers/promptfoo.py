@@ -16,24 +16,16 @@ from judgekit.errors import TraceError
 from judgekit.formats.blocks.common import read_counts
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import RowReader, append_reply, as_records, build_sample, first_record
-from judgekit.formats.readers.payloads import (
-    Payload,
-    exchange_messages,
-    messages_in,
-    parse_structured_json,
-    warn_of_outcome,
-)
+from judgekit.formats.readers.payloads import Payload, exchange_messages, messages_in, warn_of_outcome
 from judgekit.formats.readers.promptfoo_grading import ERROR, read_labels, read_references
 from judgekit.formats.readers.rows import take_value
 from judgekit.formats.row_facts import to_text
-from judgekit.formats.values import as_list, as_object, lookup, objects_in, parse_if_json, without
+from judgekit.formats.values import as_list, as_object, lookup, objects_in, parse_if_json, unpacked, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, SystemMessage, ToolCall, ToolMessage
 from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import Sample
 
 _CALLS = ("tool_use", "function_call")
-_OF_CONFIG = ("description", "tags")
-"""The parts of the configuration that each sample keeps."""
 _MOST_OF_GROUP = 80
 
 
@@ -62,11 +54,8 @@ class PromptfooReader(RowReader):
         variables = _variables(row)
         grading = row.object("gradingResult") or FieldTracker({}, "gradingResult", row.warnings)
         metadata = {**_agent(row, prompt), **_metadata(row, as_object(response.peek("metadata")))}
-        facts = read_references(row, grading, variables) | {
-            "fields": variables,
-            "group": _group(row, variables),
-            "metadata": metadata,
-        }
+        facts = read_references(row, grading, variables)
+        facts |= {"fields": variables, "group": _group(row, variables), "metadata": metadata}
         _leave_out_shared(row)
         tools: list[ToolDefinition] = []
         messages = _messages(row, prompt, response, tools)
@@ -156,7 +145,7 @@ def _leave_out_shared(row: FieldTracker) -> None:
     evaluation = row.object("evaluation") or FieldTracker({})
     config = evaluation.maybe_object("config") or FieldTracker({})
     summary = evaluation.maybe_object("results") or FieldTracker({})
-    if [name for name in config if name not in _OF_CONFIG and config.take(name)]:
+    if [name for name in config if name not in ("description", "tags") and config.take(name)]:
         row.warn("the configuration is left out; each result has its own test", "config")
     for holder, name, path, reason in (
         (summary, "prompts", "results.prompts", "all prompts and their totals are left out; each result has its own"),
@@ -182,10 +171,7 @@ def _group(row: FieldTracker, variables: JsonObject) -> str | None:
 
 
 def _messages(
-    row: FieldTracker,
-    prompt: FieldTracker,
-    response: FieldTracker,
-    tools: list[ToolDefinition],
+    row: FieldTracker, prompt: FieldTracker, response: FieldTracker, tools: list[ToolDefinition]
 ) -> list[Message]:
     metadata = response.object("metadata") or FieldTracker({}, "response.metadata", row.warnings)
     if (recorded := _conversation(prompt, response, metadata)) is not None:
@@ -222,7 +208,7 @@ def _request(prompt: FieldTracker) -> Payload:
     if isinstance(raw, str) and raw.lstrip().startswith("- role:"):
         prompt.warn("messages in YAML, read as the text of one message", "raw")
     with suppress(TraceError):  # a text that only looks like messages
-        payload = messages_in(parse_structured_json(raw), prompt, "raw", HumanMessage)
+        payload = messages_in(unpacked(raw), prompt, "raw", HumanMessage)
         if payload is not None and payload.messages:
             prompt.take("raw")
             return payload
@@ -250,7 +236,7 @@ def _blocks(output: str) -> JsonValue:
 
     promptfoo joins the texts and calls of a reply, each call as a line of JSON.
     """
-    whole = parse_structured_json(output)
+    whole = unpacked(output)
     calls = whole if isinstance(whole, list) else []
     if calls and all(isinstance(lookup(call, "function"), dict) or lookup(call, "type") in _CALLS for call in calls):
         return calls

@@ -19,9 +19,6 @@ ERROR = 2
 """The ``failureReason`` of a result without an answer that could be tested."""
 _PLACEHOLDER = re.compile(r"\{\{\s*([\w.]+)\s*\}\}")
 _TEMPLATE = re.compile(r"\{[{%#]")
-_HUMAN = "human"
-_MANUAL = "Manual result (overrides all other grading results)"
-"""The reason of a whole result that a person rated."""
 _GRADED_BY_MODELS = {
     *("agent-rubric", "answer-relevance", "context-faithfulness", "context-recall", "context-relevance"),
     *("conversation-relevance", "factuality", "g-eval", "llm-rubric", "max-score", "model-graded-closedqa"),
@@ -87,7 +84,7 @@ def read_labels(row: FieldTracker, grading: FieldTracker) -> list[Label]:
         return list(labels.values())
     if not (labels or grading.peek("reason")):
         return []
-    by_person = grading.peek("reason") == _MANUAL
+    by_person = grading.peek("reason") == "Manual result (overrides all other grading results)"
     source = "human" if by_person else combined_source(label.source for label in labels.values())
     reason = (by_person and str_or_none(grading.peek("comment"))) or str_or_none(grading.peek("reason"))
     for name, value in (("success", row.boolean("success")), ("score", row.number("score"))):
@@ -123,7 +120,7 @@ def _component_label(component: FieldTracker, labels: Mapping[str, Label], grade
 
 
 def _source(kind: str, name: str, component: FieldTracker, about: JsonObject) -> LabelSource:
-    if kind == _HUMAN:
+    if kind == "human":
         return "human"
     if kind:
         base = kind.removeprefix("not-")

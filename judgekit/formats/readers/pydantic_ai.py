@@ -12,7 +12,7 @@ from itertools import zip_longest
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.formats.blocks.common import MEDIA, checked_text, content_items, media_kind, provider_metadata, read_parts
+from judgekit.formats.blocks.common import MEDIA, PROVIDED, checked_text, content_items, media_kind, read_parts
 from judgekit.formats.blocks.reply import ReplyItem, split_reply, to_content
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import MessagesReader, build_sample
@@ -34,8 +34,6 @@ from judgekit.traces.message import (
 )
 from judgekit.traces.sample import Sample
 
-_URLS = {f"{name}-url": kind for name, kind in MEDIA.items()}
-_KEPT = ("cache-point", "uploaded-file")
 _PROCESSED = "Final result processed."
 """The result of an output tool. Its arguments are the agent's answer, in the requested form."""
 
@@ -170,11 +168,12 @@ def _part(part: FieldTracker) -> Part:
         part.take("kind")
         data, mime_type = part.text("data"), part.text("media_type")
         return MediaPart(kind=media_kind(mime_type), data=data, mime_type=mime_type, extra=part.leftover())
-    if isinstance(kind, str) and kind in _URLS and isinstance(part.peek("url"), str):
+    name = str(kind).removesuffix("-url")
+    if name != kind and name in MEDIA and isinstance(part.peek("url"), str):
         part.take("kind")
         url, mime_type = part.text("url"), part.text("media_type")
-        return MediaPart(kind=_URLS[kind], url=url, mime_type=mime_type, extra=part.leftover())
-    if kind not in _KEPT:
+        return MediaPart(kind=MEDIA[name], url=url, mime_type=mime_type, extra=part.leftover())
+    if kind not in ("cache-point", "uploaded-file"):
         _unread(part, kind)
     return OtherPart(part.leftover())
 
@@ -229,8 +228,9 @@ def _call(part: FieldTracker, outputs: Collection[str], unused: Collection[str])
     if name in outputs and not provider:
         text = "" if arguments is None else to_text(arguments)
         return TextPart(text, extra={"tool_name": name, "tool_call_id": identity, **part.leftover()})
-    metadata = provider_metadata(provided=provider)
-    return ToolCall(name, id=identity, metadata=metadata, **parse_arguments(arguments), extra=part.leftover())
+    return ToolCall(
+        name, id=identity, metadata=PROVIDED if provider else {}, **parse_arguments(arguments), extra=part.leftover()
+    )
 
 
 def _usage(counts: FieldTracker | None) -> Usage | None:

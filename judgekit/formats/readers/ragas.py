@@ -14,11 +14,7 @@ from judgekit.formats.row_facts import to_text
 from judgekit.traces.message import AIMessage, HumanMessage, Message, ToolCall, ToolMessage
 from judgekit.traces.sample import Sample
 
-_KINDS: dict[str, type[HumanMessage | AIMessage | ToolMessage]] = {
-    "human": HumanMessage,
-    "ai": AIMessage,
-    "tool": ToolMessage,
-}
+_KINDS: dict[str, type[Message]] = {"human": HumanMessage, "ai": AIMessage, "tool": ToolMessage}
 
 
 class RagasReader(RowReader):

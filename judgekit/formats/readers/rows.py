@@ -12,9 +12,10 @@ from judgekit.errors import TraceError, join_limited, short_repr
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.merging.comparison import split_instructions, utterances
 from judgekit.formats.readers.base import RowReader, append_reply, as_records, build_row_sample, require_object
-from judgekit.formats.readers.payloads import Payload, exchange_messages, messages_in, parse_structured_json
+from judgekit.formats.readers.payloads import Payload, exchange_messages, messages_in
 from judgekit.formats.row_facts import SINGLE_TEXT_WARNING, STRUCTURE_WARNING, VERBATIM_COLUMNS, single_text, to_text
 from judgekit.formats.unread import RESPONSE_COLUMNS, canonical_column, column_option
+from judgekit.formats.values import unpacked
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, ToolMessage
 from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import MEASUREMENT_FIELDS, References, Sample
@@ -92,7 +93,7 @@ def take_value(row: FieldTracker, name: str, kind: type[HumanMessage | AIMessage
     value = row.take(name)
     if value is None:
         return Payload()
-    opened = parse_structured_json(value)
+    opened = unpacked(value)
     text = single_text(opened if kind is HumanMessage else value)  # an answer in JSON may be meant as it is
     if text is not None:
         row.warn(SINGLE_TEXT_WARNING, name)
@@ -100,9 +101,7 @@ def take_value(row: FieldTracker, name: str, kind: type[HumanMessage | AIMessage
     with suppress(TraceError) if isinstance(value, str) else nullcontext():  # a text that only looks like messages
         payload = messages_in(opened, row, name, kind)
         messages = () if payload is None else payload.messages  # in a response, one is the agent's or a tool's
-        if payload and any(
-            kind is HumanMessage or isinstance(message, AIMessage | ToolMessage) for message in messages
-        ):
+        if payload and any(kind is HumanMessage or isinstance(turn, AIMessage | ToolMessage) for turn in messages):
             if isinstance(value, str):
                 row.warn("messages as JSON text, read as messages", name)
             return payload

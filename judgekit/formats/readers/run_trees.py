@@ -11,11 +11,11 @@ from judgekit.errors import TraceError, short_repr
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.merging import SpanStep, merge_steps
 from judgekit.formats.readers.base import build_sample
-from judgekit.formats.readers.payloads import messages_in, parse_structured_json, take_payload
+from judgekit.formats.readers.payloads import messages_in, take_payload
 from judgekit.formats.readers.span_steps import read_steps
 from judgekit.formats.row_facts import STRUCTURE_WARNING, single_text, to_text
 from judgekit.formats.spans import Span, read_spans, time_range
-from judgekit.formats.values import as_object, lookup, without
+from judgekit.formats.values import as_object, lookup, unpacked, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import Sample
@@ -25,18 +25,11 @@ _TEXTS = {
     AIMessage: ("answer", "output", "response", "result", "content", "message"),
 }
 """The names of the text that a run was given, or returned, if it stands beside other values."""
-_CONFLICTS = "other_version"
 _NOTHING: Sequence[JsonValue] = (None, {}, [], "")
 
 
 class RunTree(NamedTuple):
-    """A tree of runs that was read.
-
-    Attributes:
-        fields: The fields of a `Trace`.
-        spans: The runs, ordered by start time.
-        root: The outermost run, the first of several; ``None`` if it is not in the recording.
-    """
+    """A tree of runs, ordered by start time. The root is the first outermost run; ``None`` if it is not there."""
 
     fields: dict[str, object]
     spans: Sequence[Span]
@@ -63,7 +56,7 @@ def merge_versions(runs: Iterable[JsonObject]) -> list[JsonObject]:
         name = identity if isinstance(identity, str) and identity else f"#{number}"
         if (before := versions.get(name)) is not None:
             other = {key: value for key, value in before.items() if merged.get(key, value) != value}
-            merged = {**before, **merged, **({_CONFLICTS: other} if other else {})}
+            merged = {**before, **merged, **({"other_version": other} if other else {})}
         versions[name] = merged
     return list(versions.values())
 
@@ -160,7 +153,7 @@ def _with_structures(messages: list[Message], attributes: FieldTracker, values: 
 
 def _stated_text(value: JsonValue, kind: type[HumanMessage | AIMessage]) -> str | None:
     """Return what an input or output plainly says: its text, its last message of a kind, or a field named like it."""
-    value = parse_structured_json(value)
+    value = unpacked(value)
     if isinstance(value, str):
         return value
     with suppress(TraceError):
@@ -182,7 +175,7 @@ def read_item(row: FieldTracker, index: int, input_name: str, output_name: str) 
     """
     row.warn("an item of a dataset, without a run of an agent; its expected output is the reference")
     fields: JsonObject = {}
-    messages = _item_texts(row, input_name, HumanMessage, fields)
+    messages = _texts_in(row, input_name, HumanMessage, fields)
     if not isinstance(row.peek("metadata"), dict | None):
         fields["metadata"] = row.take("metadata")
     facts = read_expected(row, output_name, fields)
@@ -195,12 +188,12 @@ def read_expected(row: FieldTracker, name: str, fields: JsonObject) -> dict[str,
     Messages stay where they are too, since they say more than references can.
     """
     facts: dict[str, object] = {"fields": fields}
-    expected = parse_structured_json(row.peek(name))
+    expected = unpacked(row.peek(name))
     if isinstance(expected, list) and expected and all(isinstance(text, str) for text in expected):
         row.take(name)
         return {**facts, "references": expected}
     holder = FieldTracker({name: expected}, row.path, row.warnings)
-    outputs = [message for message in _item_texts(holder, name, AIMessage, fields) if isinstance(message, AIMessage)]
+    outputs = [message for message in _texts_in(holder, name, AIMessage, fields) if isinstance(message, AIMessage)]
     calls = [call for message in outputs for call in message.tool_calls]
     text = next((message.text for message in reversed(outputs) if message.text), None)
     is_text = text == to_text(expected) or ("role" not in as_object(expected) and text in as_object(expected).values())
@@ -212,9 +205,7 @@ def read_expected(row: FieldTracker, name: str, fields: JsonObject) -> dict[str,
     return {**facts, "reference_tool_calls": calls} if calls else facts
 
 
-def _item_texts(
-    row: FieldTracker, name: str, kind: type[HumanMessage | AIMessage], fields: JsonObject
-) -> list[Message]:
+def _texts_in(row: FieldTracker, name: str, kind: type[HumanMessage | AIMessage], fields: JsonObject) -> list[Message]:
     """Take a field with messages, a text or any other value, whose JSON is the text. The rest goes into ``fields``."""
     if row.peek(name) in (None, {}, ""):
         return []
@@ -225,4 +216,4 @@ def _item_texts(
     if payload.messages:
         return [*payload.messages]
     row.warn(STRUCTURE_WARNING, name)
-    return [kind(to_text(parse_structured_json(row.take(name))))]
+    return [kind(to_text(unpacked(row.take(name))))]

@@ -48,13 +48,8 @@ class SemanticKernelReader(FrameworkReader):
 def _result(part: JsonObject) -> JsonObject:
     rest = without(part, "content_type", "id", "call_id", "result", "metadata")
     identity, content = first_value(part, "call_id", "id"), part.get("result")
-    return {
-        **rest,
-        "role": "tool",
-        "tool_call_id": identity,
-        "content": content,
-        "item_metadata": part.get("metadata") or None,
-    }
+    metadata = part.get("metadata") or None
+    return {**rest, "role": "tool", "tool_call_id": identity, "content": content, "item_metadata": metadata}
 
 
 def _part(part: JsonValue) -> JsonValue:

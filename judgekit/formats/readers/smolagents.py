@@ -83,12 +83,8 @@ class SmolagentsReader(MessagesReader):
         output = row.peek("output")
         if output is not None and messages[-1].text == to_text(output):
             row.take("output")
-        trace = {
-            "messages": messages,
-            "termination": error or row.text("state"),
-            "usage": read_counts(row.object("token_usage")),
-        }
-        return build_sample(row, index, trace)
+        ended, usage = error or row.text("state"), read_counts(row.object("token_usage"))
+        return build_sample(row, index, {"messages": messages, "termination": ended, "usage": usage})
 
 
 def _read_step(step: FieldTracker) -> list[Message] | None:
@@ -143,10 +139,8 @@ class _Action:
                 rest["action_output"] = answer
         for call in self._finals:
             given = as_object(lookup(call, "function", "arguments"))
-            rest[_FINAL] = {
-                **without(call, "function"),
-                **(without(given, "answer") if given.get("answer") == answer else given),
-            }
+            others = without(given, "answer") if given.get("answer") == answer else given
+            rest[_FINAL] = {**without(call, "function"), **others}
         rest = {**step.leftover(), **rest}
         return [messages[0].model_copy(update={"extra": {**messages[0].extra, **rest}}), *messages[1:]]
 

@@ -13,31 +13,13 @@ from judgekit.errors import short_repr
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.merging import SpanStep, distinct_tools
 from judgekit.formats.merging.comparison import utterances
-from judgekit.formats.readers.payloads import (
-    Payload,
-    exchange_messages,
-    parse_structured_json,
-    take_any_payload,
-    take_payload,
-)
+from judgekit.formats.readers.payloads import Payload, exchange_messages, take_any_payload, take_payload
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.spans import Span
-from judgekit.formats.values import as_object, lookup, str_or_none, without
-from judgekit.traces.message import (
-    AIMessage,
-    Arguments,
-    HumanMessage,
-    JsonObject,
-    Message,
-    ToolCall,
-    ToolMessage,
-    parse_arguments,
-)
+from judgekit.formats.values import as_object, lookup, str_or_none, unpacked, without
+from judgekit.traces.message import AIMessage, Arguments, HumanMessage, Message, ToolCall, ToolMessage, parse_arguments
 from judgekit.traces.recording import ToolDefinition, TraceWarning
 
-_TOOLS = ("gen_ai.tool.name", "ai.toolCall.name")
-_CALLS = ("gen_ai.tool.call.id", "ai.toolCall.id", "tool_call_id")
-_AGENTS = ("gen_ai.agent.name", "agent_name", "lc_agent_name")
 _PREFIXES = ("langsmith.metadata.", "traceloop.association.properties.")
 """What tracers write before names of LangChain's metadata."""
 _TOOL = re.compile(r"(?:execute_tool |running tool: )(?=.)")
@@ -182,7 +164,7 @@ def _tool_step(span: Span, called: Collection[str], values: tuple[str, str]) -> 
     name = span.attributes.text("tool.name") or tool_name(span, called)
     identity = span.attributes.id("tool_call.id", "tool.id") or call_id(span)
     arguments, result = map(span.attributes.take, values)
-    output = parse_structured_json(result)
+    output = unpacked(result)
     if lookup(output, "type") == "tool" and isinstance(data := lookup(output, "data"), dict):
         output = data  # LangChain's form of a message
     fields: dict[str, object] = {"name": name, "tool_call_id": identity}
@@ -213,7 +195,7 @@ def _arguments(recorded: JsonValue) -> Arguments:
 
 def tool_name(span: Span, called: Container[str]) -> str:
     """Return the name of the tool that a span ran. Names that models call are preferred."""
-    name = _text(span, *_TOOLS) or span.name
+    name = _text(span, "gen_ai.tool.name", "ai.toolCall.name") or span.name
     if name in called:
         return name
     names = (_TOOL.sub("", name, count=1), _NUMBER.sub("", name))
@@ -222,7 +204,7 @@ def tool_name(span: Span, called: Container[str]) -> str:
 
 def call_id(span: Span) -> str | None:
     """Return the id of the call that the span of a tool answers, if the framework recorded it."""
-    return _text(span, *_CALLS)
+    return _text(span, "gen_ai.tool.call.id", "ai.toolCall.id", "tool_call_id")
 
 
 def agent_name(span: Span, *, is_agent: bool) -> str | None:
@@ -231,7 +213,7 @@ def agent_name(span: Span, *, is_agent: bool) -> str | None:
     In LangGraph, an agent that is a node of another graph has that node's name: its function, such as ``call_agent`` of
     supervisors, is the same for all agents.
     """
-    if name := _text(span, *_AGENTS):
+    if name := _text(span, "gen_ai.agent.name", "agent_name", "lc_agent_name"):
         return name
     nodes = [node.partition(":")[0] for node in (_text(span, "langgraph_checkpoint_ns") or "").split("|")]
     if len(nodes) > 1:
@@ -247,12 +229,9 @@ def agent_name(span: Span, *, is_agent: bool) -> str | None:
 
 def _text(span: Span, *names: str) -> str | None:
     """Return the first of some facts that the attributes of a span or its metadata have as a text."""
-    metadata = as_object(parse_structured_json(span.attributes.peek("metadata")))
-    inner = as_object(parse_structured_json(metadata.get("attributes")))  # of the span that Langfuse received
+    metadata = as_object(unpacked(span.attributes.peek("metadata")))
+    inner = as_object(unpacked(metadata.get("attributes")))  # of the span that Langfuse received
     outer = as_object(lookup(span.attributes.peek("extra"), "metadata"))
-    of_attributes: JsonObject = {
-        name: fact for name in names for prefix in ("", *_PREFIXES) if (fact := span.attributes.peek(prefix + name))
-    }
-    holders = (of_attributes, metadata, inner, outer)
-    facts = (holder.get(name) for name in names for holder in holders)
+    own = {name: fact for name in names for start in ("", *_PREFIXES) if (fact := span.attributes.peek(start + name))}
+    facts = (holder.get(name) for name in names for holder in (own, metadata, inner, outer))
     return next((fact for fact in facts if isinstance(fact, str) and fact), None)

@@ -8,11 +8,12 @@
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
+from judgekit.formats.blocks.common import plain_usage
 from judgekit.formats.blocks.openai_chat import read_message, read_usage
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import RowReader, build_sample, first_record
 from judgekit.formats.values import as_object, head, str_or_none
-from judgekit.traces.message import Message, Usage
+from judgekit.traces.message import Message
 from judgekit.traces.sample import Sample
 
 _OWN = frozenset(("message_type", "agent", "is_demo", "thought", "action", "tool_call_ids"))
@@ -53,7 +54,7 @@ class SWEAgentReader(RowReader):
             "messages": messages,
             "termination": info.text("exit_status"),
             "cost_usd": stats.number("instance_cost"),
-            "usage": None if sent is received is None else Usage(input_tokens=sent, output_tokens=received),
+            "usage": plain_usage(sent, received),
         }
         return build_sample(row, index, trace, identity=row.id("instance_id"))
 

@@ -24,8 +24,6 @@ from judgekit.traces.recording import Label
 from judgekit.traces.sample import Sample
 
 _REQUESTORS = get_args(Requestor)
-_SOLO = frozenset(("llm_agent_solo", "dummy_user"))
-"""The names of agents that work without a user, and of the user's stand-in."""
 
 
 class Tau2Reader(RowReader):
@@ -172,7 +170,7 @@ def _is_solo(info: FieldTracker, messages: Sequence[JsonObject]) -> bool:
     The file names the agent or the user's stand-in; if not, no user speaks although the agent calls tools.
     """
     named = {str(side.get("implementation")) for side in objects_in([*map(info.peek, ("agent_info", "user_info"))])}
-    if not named.isdisjoint(_SOLO):
+    if not named.isdisjoint(("llm_agent_solo", "dummy_user")):
         return True
     silent = all(message.get("role") != "user" for message in messages)
     return silent and any(message.get("tool_calls") for message in messages)
@@ -182,9 +180,7 @@ def _checked(simulation: JsonValue) -> list[JsonObject]:
     """Return the actions that a simulation was checked for, if all of them are complete."""
     checked = [lookup(check, "action") for check in as_records(lookup(simulation, "reward_info", "action_checks"))]
     actions = objects_in(checked)
-    in_full = all(
-        isinstance(action.get("name"), str) and isinstance(action.get("arguments"), dict) for action in actions
-    )
+    in_full = all(isinstance(call.get("name"), str) and isinstance(call.get("arguments"), dict) for call in actions)
     return actions if in_full and len(actions) == len(checked) else []
 
 

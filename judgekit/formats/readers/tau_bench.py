@@ -52,16 +52,14 @@ class TauBenchReader(RowReader):
         task = info.object("task") or FieldTracker({})
         expected = None if "actions" not in task else [_action(action) for action in task.objects("actions")]
         reward = row.number("reward")
-        trace = {
-            "messages": messages,
-            "labels": [] if reward is None else [Label("reward", reward, source="benchmark")],
-        }
+        labels = [] if reward is None else [Label("reward", reward, source="benchmark")]
         facts = {
             "reference_tool_calls": expected,
             "group": group_name(task_id, content),
             "metadata": {"task_id": task_id, "task": task.leftover()},
         }
-        return build_sample(row, index, trace, identity=task_id if trial is None else f"{task_id}#{trial}", **facts)
+        name = task_id if trial is None else f"{task_id}#{trial}"
+        return build_sample(row, index, {"messages": messages, "labels": labels}, identity=name, **facts)
 
 
 def _action(action: FieldTracker) -> JsonObject:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from judgekit.formats.blocks.common import content_items, media_kind, provider_metadata, read_parts
+from judgekit.formats.blocks.common import PROVIDED, content_items, media_kind, read_parts
 from judgekit.formats.blocks.openai_chat import read_tools
 from judgekit.formats.blocks.reply import to_content, unknown_part
 from judgekit.formats.field_tracker import FieldTracker
@@ -216,8 +216,7 @@ def _call(part: FieldTracker, steps: list[_Step], read_ids: set[str]) -> None:
     arguments = parse_arguments(part.take("input", "args", "rawInput"))
     provided = part.peek("providerExecuted") is True
     result = _outcome(part, str(state), identity, name)
-    metadata = provider_metadata(provided=provided)
-    call = ToolCall(name, id=identity, metadata=metadata, **arguments, extra=part.leftover())
+    call = ToolCall(name, id=identity, metadata=PROVIDED if provided else {}, **arguments, extra=part.leftover())
     steps[-1].calls.append(call)
     if result is not None:
         steps[-1].results.append(result)
@@ -309,11 +308,6 @@ def _media(part: FieldTracker) -> Part:
     kind = str(part.peek("type"))
     mime = part.text("mediaType", "mimeType", "contentType")
     is_url = name == "url" or source.startswith(("data:", "http:", "https:"))
-    return MediaPart(
-        kind="image" if kind.startswith("image") else media_kind(mime),
-        url=source if is_url else None,
-        data=None if is_url else source,
-        mime_type=mime,
-        name=part.text("filename", "name"),
-        extra=part.leftover(),
-    )
+    url, data = (source, None) if is_url else (None, source)
+    media, title = "image" if kind.startswith("image") else media_kind(mime), part.text("filename", "name")
+    return MediaPart(kind=media, url=url, data=data, mime_type=mime, name=title, extra=part.leftover())

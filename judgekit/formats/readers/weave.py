@@ -30,7 +30,6 @@ from judgekit.traces.sample import Sample
 _KINDS = {"llm": "LLM", "tool": "TOOL", "agent": "AGENT", "scorer": "EVALUATOR", "guardrail": "GUARDRAIL"}
 _EXAMPLE = "Evaluation.predict_and_score"
 """The operation that answers and scores one example of an evaluation."""
-_OF_EVALUATION = "Evaluation."
 _ANNOTATION, _RUNNABLE = "wandb.annotation.", "wandb.runnable."
 _REFERENCE = "weave:///"
 
@@ -91,7 +90,7 @@ def _grouped(calls: Sequence[JsonValue]) -> Iterator[JsonValue]:
         root, trace_id = roots[str(call.get("id"))], str(call.get("trace_id"))
         if _operation(named[root]) == _EXAMPLE:
             examples.setdefault(root, []).append(call)
-        elif _operation(call).startswith(_OF_EVALUATION):
+        elif _operation(call).startswith("Evaluation."):
             evaluations.setdefault(trace_id, []).append(call)
         else:
             traces.setdefault(trace_id, []).append(call)

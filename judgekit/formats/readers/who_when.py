@@ -21,9 +21,7 @@ from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.recording import Label
 from judgekit.traces.sample import Sample
 
-_OWN = frozenset(("mistake_agent", "mistake_step", "question_ID"))
 _OF_THE_CHAT = ("system", "developer", "user", "assistant", "tool", "function")
-_HUMAN = ("human", "user")
 _REMARK = re.compile(r" \(.*\)$", re.DOTALL)
 """The remark after an orchestrator's name: ``(thought)``, ``(-> WebSurfer)``."""
 
@@ -40,7 +38,7 @@ class WhoWhenReader(RowReader):
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize a history of messages with a speaker, beside this dataset's fields."""
         row = first_record(value)
-        if not isinstance(row, dict) or _OWN.isdisjoint(row):
+        if not isinstance(row, dict) or {"mistake_agent", "mistake_step", "question_ID"}.isdisjoint(row):
             return False
         messages = head(row.get("history"))
         return bool(messages) and all("content" in as_object(message) for message in messages)
@@ -80,7 +78,7 @@ def read_turn(message: FieldTracker) -> Message:
     if not isinstance(speaker, str):
         raise message.type_error("role", "an agent name, 'human', or a role with a name")
     message.take("role" if name is None else "name")
-    if role == "human" or speaker in _HUMAN:
+    if role == "human" or speaker in ("human", "user"):
         return HumanMessage(content, extra=message.leftover())
     agent = _REMARK.sub("", speaker)
     metadata: JsonObject = {} if agent == speaker else {"role": speaker}

@@ -57,9 +57,7 @@ def _identified(sample: Sample) -> tuple[Sample, Counter[str]]:
     """Return the sample with ids for all calls and results, and how many had none. A result gets the id of its call."""
     messages = sample.trace.messages
     callers = pair_results(messages).calls
-    used = {
-        call.id for message in messages if isinstance(message, AIMessage | HumanMessage) for call in message.tool_calls
-    }
+    used = {call.id for turn in messages if isinstance(turn, AIMessage | HumanMessage) for call in turn.tool_calls}
     used |= {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
     fresh = (name for number in count(1) if (name := f"call_{number}") not in used)
     changes = Counter[str]()
@@ -88,10 +86,7 @@ def _identified(sample: Sample) -> tuple[Sample, Counter[str]]:
 
 def _row(sample: Sample, *, with_extra: bool) -> JsonObject:
     trace = sample.trace
-    row: JsonObject = {
-        "id": sample.id,
-        "messages": [_message(message, with_extra=with_extra) for message in trace.messages],
-    }
+    row: JsonObject = {"id": sample.id, "messages": [_message(turn, with_extra=with_extra) for turn in trace.messages]}
     if trace.tools:
         row["tools"] = [_definition(tool) for tool in trace.tools]
     if trace.usage is not None:
@@ -134,9 +129,7 @@ def _content(message: Message, *, with_extra: bool) -> JsonObject:
         first = next((at for at, part in enumerate(parts) if not isinstance(part, ReasoningPart)), len(parts))
         thoughts = [part for part in parts[:first] if isinstance(part, ReasoningPart)]
         parts = parts[len(thoughts) :]
-        blocks: list[JsonValue] = [
-            {**(thought.extra if with_extra else {}), "thinking": thought.text} for thought in thoughts
-        ]
+        blocks: list[JsonValue] = [{**(part.extra if with_extra else {}), "thinking": part.text} for part in thoughts]
         if len(thoughts) == 1 and not (with_extra and thoughts[0].extra):
             fields["reasoning_content"] = thoughts[0].text
         elif blocks:

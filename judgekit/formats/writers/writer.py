@@ -23,10 +23,6 @@ _OPAQUE = {
     "usage",
 }
 """Fields that count as one kind of thing, whatever they hold."""
-_MAY_DIFFER = (" content.url", " content.extra")
-"""Fields of a part that may change without loss: a URL may hold the data."""
-_READING = {"source", "warnings"}
-"""Fields of a trace about reading it, and not about the conversation."""
 
 
 class WrittenLine(NamedTuple):
@@ -65,7 +61,9 @@ def verify_row(sample: Sample, index: int, row: JsonObject, reader: Reader) -> t
         return WrittenLine(None, Counter({"samples": 1})), False
     facts, written_facts = _facts(sample), _facts(written)
     missing = Counter(kind for kind, _ in (facts - written_facts).elements())
-    new = {kind for kind, _ in written_facts - facts if not kind.endswith(_MAY_DIFFER)}
+    new = {
+        kind for kind, _ in written_facts - facts if not kind.endswith((" content.url", " content.extra"))
+    }  # a URL may hold the data
     with suppress(TraceError):
         return WrittenLine(line, missing), not new and detect(value).name == reader.name
     return WrittenLine(line, missing), False
@@ -74,7 +72,7 @@ def verify_row(sample: Sample, index: int, row: JsonObject, reader: Reader) -> t
 def _facts(sample: Sample) -> Counter[tuple[str, str]]:
     """Return the facts of a sample, without order: each value with its kind, such as ``assistant: model``."""
     row = sample.model_dump(mode="json", exclude={"trace"}, exclude_defaults=True)
-    trace = sample.trace.model_dump(mode="json", exclude=_READING, exclude_defaults=True)
+    trace = sample.trace.model_dump(mode="json", exclude={"source", "warnings"}, exclude_defaults=True)
     if trace.get("id") == sample.id:
         del trace["id"]
     facts = Counter[tuple[str, str]]()

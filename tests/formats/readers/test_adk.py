@@ -153,7 +153,7 @@ def test_the_logs_of_requests_in_old_sessions_are_kept_with_a_warning(shared_dat
     trace = next(read(path, on_error="raise")).trace
     assert trace.extra["event_logs"] == json.loads(path.read_text())["event_logs"]
     assert [warning.path for warning in trace.warnings] == ["event_logs"]
-    assert "instructions, tools and token counts, are not read" in trace.warnings[0].message
+    assert "(instructions, tools and token counts) are not read" in trace.warnings[0].message
 
 
 @pytest.mark.parametrize(
