@@ -21,6 +21,7 @@ from judgekit.traces.tree import MessageNumber
 LossKind: TypeAlias = Literal["wrong_argument", "unreadable_arguments", "wrong_order", "missing_tool", "extra_tool"]
 
 _FEW = 3
+_LOOKED_AT = 20  # the lowest scores of a scorer, which tell whether it compares tool calls
 _LONGEST = 60
 _COMPARED = 1_000  # characters of an argument; texts that agree in so many count as equal
 
@@ -102,8 +103,9 @@ def losses(rows: Iterable[Row]) -> Sequence[Loss]:
 
 def run_losses(run: Run) -> Mapping[str, Sequence[Loss]]:
     """Return the losses of each scorer that has any."""
-    lossy = [scorer.name for scorer in run.scorers if any(any(_lost(row.score)) for row in run.lowest(scorer.name, 1))]
-    return {scorer: losses(run.rows(scorer=scorer)) for scorer in lossy}
+    names = [scorer.name for scorer in run.scorers]
+    lossy = [name for name in names if any(any(_lost(row.score)) for row in run.lowest(name, _LOOKED_AT))]
+    return {name: losses(run.rows(scorer=name)) for name in lossy}
 
 
 def frequent_losses(losses: Iterable[Loss]) -> Sequence[Loss]:
