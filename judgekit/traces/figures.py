@@ -14,7 +14,7 @@ _FIGURE = re.compile(
     |\b(?:(?P<name>{_MONTH})\.?\s+(?P<behind>\d\d?)(?:st|nd|rd|th)?|(?P<before>\d\d?)(?:st|nd|rd|th|\.)?\s+(?:of\s+)?(?P<last>{_MONTH}))
         (?!\d)(?:\.?,?\s+(?P<late>\d{{4}}))?
     |(?:(?<=\d)T|(?<![\d:]))(?P<hour>\d\d?)(?::(?P<minute>\d\d)(?::\d\d)?(?:\s*(?P<half>[ap])\.?m\b)?|\s*(?P<alone>[ap])\.?m\b)
-    |(?P<id>(?<![\w-])(?!\d[\d.,]*-?[a-z]+(?![\w-]))(?=[a-z_-]*\d)(?=[\d-]*[a-z_])[a-z0-9_-]+)
+    |(?P<id>(?<![\w-])(?!\d[\d.,]*-?(?-i:[a-z]+|[A-Z]{{1,3}})(?![\w-]))(?=[a-z_-]*\d)(?=[\d-]*[a-z_])[a-z0-9_-]+)
     |(?P<number>\d+(?:[.,'\u2019\u00a0\u202f]\d+)*)"""
 )
 

@@ -25,7 +25,7 @@ RECORD = (
         ("Card 1712795, or ending in 2795.", ["2795"]),
         ("Seats 1, 2 and 30, not 3.", ["3"]),
         ("2. The fee is 3.50.", []),
-        ("30kg, a 24-hour fare, flight HAT030.", ["HAT030", "24"]),
+        ("30kg, a 24-hour fare, flight HAT030, 1GB, 2ABCDE.", ["HAT030", "24", "2ABCDE"]),
         ("You may decline, as others did.", []),
         ("Preis: 1.234,50 €, 3,50 €.", []),
         ("价格3.5元，共4件。", ["4"]),  # noqa: RUF001 - as it is written
