@@ -32,10 +32,10 @@ class FollowUpScorer(Scorer, Protocol):
 
 def check_follow_ups(scorers: Iterable[Scorer], names: Iterable[str]) -> None:
     """Raise a `ConfigError` if a run with scorers of these names lacks one that its follow-up scorers need."""
-    for scorer in scorers:
-        if isinstance(scorer, FollowUpScorer) and scorer.of != "all":
-            others = [name for name in names if name != scorer.name]
-            if not others:
-                raise ConfigError(f"{scorer.name} looks at what other scorers call failed: add one, or set of='all'")
-            for missing in {*scorer.of} - {*others}:
-                raise ConfigError.unknown(f"scorer for {scorer.name} to follow", missing, others)
+    following = [scorer for scorer in scorers if isinstance(scorer, FollowUpScorer)]
+    others = [name for name in names if name not in {scorer.name for scorer in following}]
+    for scorer in following:
+        if not others and scorer.of != "all":
+            raise ConfigError(f"{scorer.name} looks at what other scorers call failed: add one, or set of='all'")
+        for missing in () if scorer.of == "all" else {*scorer.of} - {*others}:
+            raise ConfigError.unknown(f"scorer for {scorer.name} to follow", missing, others)

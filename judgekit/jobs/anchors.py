@@ -17,6 +17,7 @@ from judgekit.analysis.matching import match_labels
 from judgekit.analysis.sampling import draw_by_verdict
 from judgekit.analysis.stored_labels import stored_labels
 from judgekit.errors import ConfigError, JudgeError, check_choice, count_text, join_limited, validation_message
+from judgekit.follow_ups import FollowUpScorer
 from judgekit.jobs.building import BuiltScorers
 from judgekit.jobs.options import RunOptions
 from judgekit.jobs.plan import make_plan
@@ -236,8 +237,8 @@ def _built(
         options, options.model_copy(update={"scorers": [None]} if given else {}), given, is_planned=is_planned
     )
     current = ScorerRecord.of(built.scorers[0])
-    if not any(True for _ in find_judges(built.scorers)):
-        raise ConfigError(f"{name} asks no judge, so nothing can change behind its name")
+    if not any(True for _ in find_judges(built.scorers)) or isinstance(built.scorers[0], FollowUpScorer):
+        raise ConfigError(f"{name} asks no judge by itself, so nothing can change behind its name")
     if current.signature is None or current.signature != before[0]:
         changed = join_limited(identity_differences(before[1], current.identity), _DIFFERENCES_SHOWN)
         raise ConfigError(

@@ -8,7 +8,6 @@ from datetime import timedelta
 from math import sqrt
 from pathlib import Path
 
-from judgekit.follow_ups import check_follow_ups
 from judgekit.gathering import asks_together
 from judgekit.jobs.building import BuiltScorers
 from judgekit.judges.judge import Judge, close_plan, find_judges
@@ -173,7 +172,6 @@ class _Usage:
 
 async def make_plan(built: BuiltScorers, samples: Iterable[Sample] | None = None) -> RunPlan:
     """Return the plan of a run, of the file that its options name or of given samples."""
-    check_follow_ups(built.scorers, [scorer.name for scorer in built.scorers])
     judged = [scorer for scorer in built.scorers if scorer_prompts(scorer)]
     prices = {judge.model: price for judge in find_judges(judged) if (price := judge.known_price) is not None}
     summary, problems, usage = Summary(), ReadingProblems(), _Usage(prices=prices)

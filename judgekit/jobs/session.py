@@ -10,7 +10,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from judgekit.errors import STOPS_JUDGE, StoreError
-from judgekit.follow_ups import SampleScores, check_follow_ups
+from judgekit.follow_ups import SampleScores
 from judgekit.jobs.building import THIS_PROCESS, Workers
 from judgekit.jobs.interrupts import InterruptHandler
 from judgekit.jobs.missing import MissingScores
@@ -76,9 +76,6 @@ class Session:
     interrupts: InterruptHandler = field(default_factory=InterruptHandler)
     _tasks: Iterator[Task] = field(default_factory=lambda: iter(()), init=False)
     _read_to_end: bool = field(default=False, init=False)
-
-    def __post_init__(self) -> None:
-        check_follow_ups(self.scorers, [scorer.name for scorer in self.record.scorers])
 
     def run(self) -> Run:
         """Score, and return the run.

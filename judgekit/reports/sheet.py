@@ -131,8 +131,8 @@ class LabelSheet:
     def _known(self, sample: Sample) -> Iterator[tuple[str, str]]:
         """Yield what the judge was given besides the conversation, such as the reference, by name."""
         for name in dict.fromkeys(("reference", *self.scorer.inputs)):
-            if name.startswith("fields."):
-                yield name, value_text(sample_value(sample, ValuePath.parse(name)))
+            if name.startswith("fields.") and (text := value_text(sample_value(sample, ValuePath.parse(name)))):
+                yield name, text
             elif name in _KNOWN and (text := _KNOWN[name](sample)):
                 yield name.replace("_", " "), text
 

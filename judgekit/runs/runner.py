@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from judgekit.errors import STOPS, STOPS_JUDGE, ConfigError, JudgeError, error_with_location, merge_errors
-from judgekit.follow_ups import FollowUpScorer, SampleScores
+from judgekit.follow_ups import FollowUpScorer, SampleScores, check_follow_ups
 from judgekit.gathering import Gathering, asks_together
 from judgekit.registry import allow_code
 from judgekit.runs.recorder import Recorder
@@ -76,6 +76,7 @@ async def score_run(
                 keep,
                 concurrency=concurrency,
                 companies=_companies(record, scorers),
+                names=[scorer.name for scorer in record.scorers],
                 begin=recorder.add_ledger,
                 rest=recorder.yield_control,
             )
@@ -97,6 +98,7 @@ async def score_tasks(
     *,
     concurrency: int,
     companies: Sequence[Sequence[Scorer]] = (),
+    names: Sequence[str] = (),
     begin: Callable[[int, str, list[JudgeCall]], object] = lambda _index, _scorer, _calls: None,
     rest: Callable[[], Awaitable[None]] = lambda: asyncio.sleep(0),
 ) -> None:
@@ -113,6 +115,7 @@ async def score_tasks(
         concurrency: The number of samples to score at once.
         companies: The scorers that ask together. Those that a task does not have take part if another one of their
             company is in it, so that a request is the same as for the whole run, but get no answers.
+        names: The names of all scorers of the run; if not given, there are no others.
         begin: Called before each score with the sample's number, the scorer's name and the ledger of its judge calls.
         rest: Awaited from time to time between samples, to let other coroutines run.
 
@@ -122,6 +125,7 @@ async def score_tasks(
     """
     if not 1 <= concurrency <= _MOST_AT_ONCE:
         raise ConfigError(f"concurrency must be between 1 and {_MOST_AT_ONCE:,}, found {concurrency}")
+    check_follow_ups(scorers, names or [scorer.name for scorer in scorers])
     scoring = _Scoring(emit, begin)
     stopped = scoring.stopped
     following = [scorer for scorer in scorers if isinstance(scorer, FollowUpScorer)]

@@ -10,8 +10,7 @@ from pydantic import StringConstraints, TypeAdapter, ValidationError
 from judgekit.errors import ConfigError, validation_message
 from judgekit.resources import resource_folder
 
-NONE_VISIBLE = "none_visible"
-"""The label of a recording that shows no failure, whatever the file says."""
+NONE_VISIBLE = "none_visible"  # the label of a recording that shows no failure, whatever the file says
 _MOST_BYTES, _MOST_LABELS = 100_000, 100
 _Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 _Line = Annotated[str, StringConstraints(min_length=1, max_length=300)]

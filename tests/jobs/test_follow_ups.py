@@ -181,7 +181,7 @@ def test_a_scorer_that_the_run_does_not_have_is_an_error_before_anything_is_aske
     ):
         start(samples(4), [ToolCallF1(), FailureAnalysis(judge, of=["tool_f1"])])
     with pytest.raises(ConfigError, match="looks at what other scorers call failed: add one"):
-        start(samples(4), [FailureAnalysis(judge)])
+        start(samples(4), [FailureAnalysis(judge), FailureAnalysis(judge, name="again")])
     assert judge.requests == []
 
 
