@@ -94,6 +94,18 @@ def test_it_is_added_to_a_stored_run_also_after_a_run_with_workers(cli, analyzin
     assert asked_what_went_wrong(analyzing) == 3
 
 
+def test_judges_are_compared_by_it_on_all_samples_alone(cli, analyzing, conversations):
+    path = conversations(4)
+    judges = ("--judge", "default", "--judge", "again")
+    Path("judgekit.toml").write_text(
+        Path("judgekit.toml").read_text() + f'[judges.again]\nmodel = "openai/other"\nbase_url = "{analyzing.url}"\n'
+    )
+    refused = cli("compare-judges", path, *judges, *ANALYSIS)
+    assert refused.code == 2
+    assert "looks at what other scorers call failed: add one, or set of='all'" in refused.err
+    assert cli("compare-judges", path, *judges, "--scorer", "failure_analysis:of=all").code == 0
+
+
 @pytest.mark.processes
 def test_a_run_that_is_killed_between_the_others_and_the_analysis_goes_on_with_the_stored_scores(
     analyzing, conversations, started, until

@@ -144,7 +144,7 @@ def server(secrets) -> Iterator[str]:
                     200, {"model": "m-1", "choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
                 )
             else:
-                self._send(422, {"error": {"message": f"cannot read {asked['messages'][-1]['content']}"}})
+                self._send(422, {"error": {"message": f"cannot read {asked['messages'][1]['content']}"}})
 
         def _send(self, code: int, said: JsonValue) -> None:
             body = json.dumps(said).encode()

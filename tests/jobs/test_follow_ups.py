@@ -5,7 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from judgekit import FailureAnalysis, Run, Sample, Score, ToolCallF1, add_labels, add_scorers, plan, resume, run
+from judgekit import (
+    FailureAnalysis,
+    Run,
+    Sample,
+    Score,
+    ToolCallF1,
+    add_labels,
+    add_scorers,
+    freeze_anchors,
+    plan,
+    resume,
+    run,
+)
 from judgekit.analysis.labels import HumanLabel
 from judgekit.errors import BudgetError, ConfigError
 from judgekit.follow_ups import SampleScores
@@ -191,3 +203,9 @@ def test_where_workers_make_the_other_scores_it_is_refused_with_the_way_out(conv
     with pytest.raises(ConfigError, match=r"judgekit score RUN --scorer failure_analysis without workers"):
         run(path, ["tool_call_f1", "failure_analysis"], judge="openai/x", workers=2, store=STORE)
     assert not STORE.exists()
+
+
+def test_it_has_no_anchors_since_it_is_not_asked_by_itself(samples):
+    found = run(samples(4), [ToolCallF1(), analysis()], store=STORE)
+    with pytest.raises(ConfigError, match="failure_analysis asks no judge by itself"):
+        freeze_anchors(found, 20, scorer="failure_analysis", scorers=[analysis()])
