@@ -129,6 +129,14 @@ def test_it_is_added_to_a_stored_run_and_human_labels_of_the_run_count(samples):
         add_scorers(first, [analysis(of=["tone"], name="other")], data=samples(4))
 
 
+def test_human_labels_of_an_earlier_run_of_the_same_files_count_in_a_new_one(conversations):
+    path = conversations(2)
+    label = HumanLabel(sample="s0", scorer="tool_call_f1", value="fail", annotator="Ann")
+    add_labels(run(path, [ToolCallF1()], store=STORE), [label])
+    found = run(path, [ToolCallF1(), analysis()], store=STORE)
+    assert by_sample(found) == [("scored", "wrong_tool")] * 2
+
+
 def test_a_run_that_stops_between_the_others_and_the_analysis_is_resumed_with_the_stored_scores(samples):
     stopped = run(samples(4), [ToolCallF1(), analysis(FOUND, BudgetError("spent"))], store=STORE, concurrency=1)
     assert (stopped.stop_reason, len(by_sample(stopped)), len(by_sample(stopped, "tool_call_f1"))) == ("spent", 2, 4)
