@@ -1,7 +1,7 @@
 """Trees of runs, as platforms export them: spans with a kind, an input and an output each; and items of their datasets."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple, cast
 
@@ -9,15 +9,14 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError, short_repr
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.formats.merging import SpanStep, merge_steps
+from judgekit.formats.merging import merge_steps
 from judgekit.formats.readers.base import build_sample
 from judgekit.formats.readers.payloads import messages_in, take_payload
-from judgekit.formats.readers.span_steps import read_steps
+from judgekit.formats.readers.span_steps import KindOf, ModelReader, read_steps
 from judgekit.formats.row_facts import STRUCTURE_WARNING, single_text, to_text
 from judgekit.formats.spans import Span, read_spans, time_range
 from judgekit.formats.values import as_object, lookup, unpacked, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
-from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import Sample
 
 _TEXTS = {
@@ -61,13 +60,7 @@ def merge_versions(runs: Iterable[JsonObject]) -> list[JsonObject]:
     return list(versions.values())
 
 
-def read_tree(
-    row: FieldTracker,
-    kind: Callable[[Span], str | None],
-    model: Callable[[Span, list[ToolDefinition]], SpanStep],
-    values: tuple[str, str],
-    missing: str,
-) -> RunTree:
+def read_tree(row: FieldTracker, kind: KindOf, model: ModelReader, values: tuple[str, str], missing: str) -> RunTree:
     """Return what the runs of a record say, and warn about those that say nothing.
 
     The calls of models make the conversation. If the outermost run answers something else, its answer is the last
@@ -111,7 +104,7 @@ def _warn_of_gaps(
             row.warn(f"model calls without {name}, found {silent} of {len(calls)}; {missing}")
 
 
-def _outermost_with(name: str, root: Span, spans: Sequence[Span], kind: Callable[[Span], str | None]) -> Span:
+def _outermost_with(name: str, root: Span, spans: Sequence[Span], kind: KindOf) -> Span:
     """Return the root, or the only run within it if the root has no such value, and so on."""
     children: dict[Span | None, list[Span]] = defaultdict(list)
     for span in spans:

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Container, Sequence
 from contextlib import suppress
-from typing import cast
+from typing import TypeAlias, cast
 
 from pydantic import JsonValue
 
@@ -33,13 +33,14 @@ _ASIDE = ("EVALUATOR", "GUARDRAIL", "RERANKER")
 """Kinds of spans whose model calls are not part of the conversation."""
 _HANDOFF = "handoff to "
 
+KindOf: TypeAlias = Callable[[Span], str | None]
+"""A function that returns the kind of a span: ``LLM``, ``TOOL``, ``AGENT`` or another one."""
+ModelReader: TypeAlias = Callable[[Span, list[ToolDefinition]], SpanStep]
+"""A function that reads a model call, and adds its tools to a list."""
+Steps: TypeAlias = tuple[list[SpanStep], list[ToolDefinition]]
 
-def read_steps(
-    spans: Sequence[Span],
-    kind: Callable[[Span], str | None],
-    model: Callable[[Span, list[ToolDefinition]], SpanStep],
-    values: tuple[str, str],
-) -> tuple[list[SpanStep], list[ToolDefinition]]:
+
+def read_steps(spans: Sequence[Span], kind: KindOf, model: ModelReader, values: tuple[str, str]) -> Steps:
     """Return the contribution of each span to the conversation, and the defined tools.
 
     Without model calls that say anything, agent runs and the outermost spans provide the messages. What happens
@@ -47,9 +48,8 @@ def read_steps(
 
     Args:
         spans: The spans, ordered by start time.
-        kind: Returns the kind of a span: ``LLM``, ``TOOL``, ``AGENT`` or another one. A ``FUNCTION`` is a tool if a
-            model called it by its name.
-        model: Reads a model call, and adds its tools to a list.
+        kind: Returns the kind of a span. A ``FUNCTION`` is a tool if a model called it by its name.
+        model: Reads a model call.
         values: The attributes that hold input and output.
     """
     aside: set[int] = set()
@@ -86,12 +86,7 @@ def read_steps(
     return steps, list(distinct_tools(tools).values())
 
 
-def read_function_steps(
-    spans: Sequence[Span],
-    whole: Span,
-    kind: Callable[[Span], str | None],
-    model: Callable[[Span, list[ToolDefinition]], SpanStep],
-) -> tuple[list[SpanStep], list[ToolDefinition]]:
+def read_function_steps(spans: Sequence[Span], whole: Span, kind: KindOf, model: ModelReader) -> Steps:
     """Return steps as `read_steps` does, of tracers that record functions with their ``input`` and ``output``.
 
     Without model calls, any input and output of the whole is question and answer.
