@@ -9,10 +9,10 @@ JUDGED_MARK = "judgekit.judged"
 """The name of the mark that judgekit's integrations write beside a score: whether a judge was asked."""
 JUDGED_SCORERS = {
     *("agent_goal_accuracy_with_reference", "agent_goal_accuracy_without_reference", "agent_goal_with_reference"),
-    *("agent_goal_without_reference", "answer_correctness", "conversation_completeness", "faithfulness", "handoffs"),
-    *("groundedness", "handoff_quality", "knowledge_retention", "pairwise", "panel", "plan_adherence", "prompt"),
-    *("refusal_appropriateness", "role_adherence", "step_efficiency", "task_completion", "tone"),
-    *("tool_argument_grounding", "tool_result_use", "tool_selection", "topic_adherence", "user_frustration"),
+    *("agent_goal_without_reference", "answer_correctness", "conversation_completeness", "failure_analysis"),
+    *("faithfulness", "groundedness", "handoff_quality", "handoffs", "knowledge_retention", "pairwise", "panel"),
+    *("plan_adherence", "prompt", "refusal_appropriateness", "role_adherence", "step_efficiency", "task_completion"),
+    *("tone", "tool_argument_grounding", "tool_result_use", "tool_selection", "topic_adherence", "user_frustration"),
     "weighted_criteria",
 }
 """The names of judgekit's scorers that ask a judge, and of the prompts that it ships."""

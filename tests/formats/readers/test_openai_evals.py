@@ -113,7 +113,7 @@ def test_an_output_item_is_a_conversation_with_its_grades():
     assert (answer.usage.input_tokens, answer.usage.output_tokens, answer.usage.cached_tokens) == (30, 3, 1)
     assert sample.fields == {"ticket": "It is late", "correct_label": "shipping"}
     assert sample.trace.metadata == {"eval_id": "eval_1", "run_id": "evalrun_1"}
-    assert [tuple(label.model_dump().values()) for label in sample.trace.labels] == [
+    assert [(one.name, one.value, one.source, one.annotator, one.reason) for one in sample.trace.labels] == [
         ("Match", 1.0, "benchmark", None, None),
         ("tone", 0.0, "judge", "gpt-4o", '{"result":"polite"}'),
     ]
