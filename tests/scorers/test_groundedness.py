@@ -1,11 +1,15 @@
 """Groundedness, sentence by sentence."""
 
+import json
 import re
 
 import pytest
 
 from judgekit.errors import ConfigError, ReplyError
+from judgekit.judges.cache.textless_replies import without_judge_text
+from judgekit.judges.request import Reply
 from judgekit.judges.scripted import ScriptedJudge
+from judgekit.runs.textless import TextRemover
 from judgekit.scorers.groundedness import Groundedness
 from judgekit.scoring import attempt, run_sync
 from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
@@ -251,6 +255,25 @@ def test_redacted_sentences_have_spans_in_the_text_that_the_judge_saw():
     score = scored(sample=sample, judge=judge)
     assert score.details["sentences"][0]["text"] == "Mail <email 1>."
     assert score.warnings == ("spans are offsets in the text that was redacted for the judge",)
+
+
+def test_a_reply_without_its_quotes_is_not_replayed_as_one_that_invented_them():
+    kept: list[bool] = []
+    for reply in ([*OTHERS, entry(2)], [*OTHERS, missing(2, "shipped")]):
+        judge = ScriptedJudge([{"entries": reply}])
+        scored(judge=judge)
+        (request,) = judge.requests
+        stored = without_judge_text(request, Reply(text=json.dumps({"entries": reply}), model="m"))
+        kept.append(stored is not None)
+        assert stored is None or "shipped" not in stored.text
+    assert kept == [False, True]
+
+
+def test_a_run_without_text_keeps_no_sentence():
+    score = scored([*OTHERS, entry(2, quote="shipped"), missing(2, "shipped")])
+    stored = TextRemover().score(score)
+    assert (stored.value, stored.label) == (score.value, score.label)
+    assert "shipped" not in stored.model_dump_json()
 
 
 def test_a_decision_model_is_refused():
