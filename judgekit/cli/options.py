@@ -13,7 +13,7 @@ from judgekit.jobs.building import Engine
 from judgekit.jobs.options import SampleChoice
 from judgekit.locations import location_text
 from judgekit.runs.results import Run
-from judgekit.runs.rows import ScorerRecord
+from judgekit.runs.rows import RunDescription, ScorerRecord
 from judgekit.traces.ending import NoAnswer
 
 _NUMBER = re.compile("-?[0-9]{1,100}")
@@ -137,6 +137,11 @@ AllowCode: TypeAlias = Annotated[
         help="Also run code that the stored run names and judgekit.toml does not: only for a file of your own.",
     ),
 ]
+RunName: TypeAlias = Annotated[str | None, typer.Option(metavar="NAME", help="A name for the run.")]
+RunTag: TypeAlias = Annotated[
+    list[str] | None, typer.Option(metavar="TAG", help="A tag of the run, without spaces; may be repeated.")
+]
+RunNote: TypeAlias = Annotated[str | None, typer.Option(metavar="TEXT", help="A note on the run.")]
 RunArgument: TypeAlias = Annotated[str, typer.Argument(metavar="RUN", help="The number of a run, or last.")]
 StorePath: TypeAlias = Annotated[Path, typer.Option(metavar="FILE", help="The file that stores the runs.")]
 Output: TypeAlias = Annotated[
@@ -183,6 +188,17 @@ def parse_sample(texts: Sequence[str]) -> SampleChoice | None:
         except ValueError:
             raise ConfigError(f"--sample {text}: expected a number, or a share such as 1% or 0.01") from None
     return shares.get("") if shares.keys() <= {""} else shares
+
+
+def changed_description(
+    description: RunDescription, name: str | None, tags: Sequence[str] | None, note: str | None
+) -> RunDescription:
+    """Return what people call a run, with what is given in place of what was."""
+    return RunDescription(
+        description.name if name is None else name,
+        description.note if note is None else note,
+        description.tags if tags is None else tuple(filter(None, tags)),
+    ).checked()
 
 
 def parse_run_number(run: str) -> int | None:

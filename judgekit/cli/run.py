@@ -29,6 +29,7 @@ from judgekit.reports.glossary import explaining_terms
 from judgekit.reports.summary import show_plan
 from judgekit.resources import resource_folder
 from judgekit.runs.results import Run
+from judgekit.runs.rows import RunDescription
 from judgekit.runs.store import DEFAULT_RUNS_PATH
 from judgekit.scoring import Scorer
 from judgekit.specs import JUDGE_VARIABLE, ScorerSpec
@@ -109,6 +110,9 @@ def run(
     engine: options.EngineOption = "processes",
     shard: options.ShardOption = None,
     run_id: options.RunIdOption = None,
+    name: options.RunName = None,
+    tag: options.RunTag = None,
+    note: options.RunNote = None,
     store: options.StorePath = DEFAULT_RUNS_PATH,
     together: options.TogetherOption = None,
     dry_run: options.DryRun = False,
@@ -146,7 +150,10 @@ def run(
     if dry_run:
         show_planned(built)
         return
-    raise run_and_report(new_session(built, store, run_id=run_id, workers=Workers(workers, engine)), show, outputs)
+    description = options.changed_description(RunDescription(), name, tag, note)
+    session = new_session(built, store, run_id=run_id, workers=Workers(workers, engine))
+    session.description = description if any(description) else None
+    raise run_and_report(session, show, outputs)
 
 
 @app.command()

@@ -26,7 +26,7 @@ from judgekit.reports.summary import lowest_rows, show_summary
 from judgekit.runs.anchors import anchors_folder
 from judgekit.runs.intervals import Estimate
 from judgekit.runs.results import Run
-from judgekit.runs.rows import RunRecord, SampleCount, ScorerRecord, ScorerResult
+from judgekit.runs.rows import SampleCount, ScorerRecord, ScorerResult
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
 from judgekit.terminal import console, text_table
 
@@ -47,6 +47,9 @@ def runs(
         bool, typer.Option("--bootstrap", help="Compute intervals by the bootstrap, also for numbers other than means.")
     ] = False,
     seed: Annotated[int, typer.Option(metavar="N", help="For --bootstrap: the random seed.")] = 0,
+    name: options.RunName = None,
+    tag: options.RunTag = None,
+    note: options.RunNote = None,
     remove: Annotated[
         list[str] | None,
         typer.Option("--remove", metavar="RUN", help="Delete a run permanently: its number, or last; may be repeated."),
@@ -58,21 +61,25 @@ def runs(
     store: options.StorePath = DEFAULT_RUNS_PATH,
     allow_code: options.AllowCode = False,
 ) -> None:
-    """List, show, write or delete stored runs.
+    """List, show, name, write or delete stored runs.
 
-    Times are local. Nothing of a deleted run is left in the file.
+    Times are local. An empty name, note or tag removes what was there. Nothing of a deleted run is left in the file.
     """
     if allow_code:
         registry.allow_code()
     if remove and run is not None:
         raise ConfigError(f"{run!r}: either show a run or use --remove")
-    if run is None and (output or show or bootstrap):
-        raise ConfigError("name the run to show or write: judgekit runs last -o report.html")
+    is_described = any(text is not None for text in (name, tag, note))
+    if run is None and (output or show or bootstrap or is_described):
+        raise ConfigError("give the number of the run to show, write or name: judgekit runs last -o report.html")
     if remove:
         _remove(store, remove, with_labels=with_labels)
     elif run is not None:
         outputs = check_outputs(output)
         stored = Run.stored(options.parse_run_number(run), store)
+        if is_described:
+            description = options.changed_description(stored.description, name, tag, note)
+            RunStore(store).describe(stored.number, description)
         with explaining_terms() as screen:
             _show(stored, show, seed if bootstrap else None, screen.out)
         for path in outputs:
@@ -136,8 +143,10 @@ def _list(store: RunStore, console: Console) -> None:
     if not rows:
         print_line(f"{store.path}: contains no runs", console)
         return
-    heads = ("run", "started", "scored", "took", "samples", "scores", "failed")
-    console.print(text_table(heads, rows, words=3))
+    heads = ("run", "name", "started", "scored", "took", "samples", "scores", "failed")
+    shown = [column for column in range(len(heads)) if column != 1 or any(row[1] for row in rows)]
+    cut = [[row[column] for column in shown] for row in (heads, *rows)]
+    console.print(text_table(cut[0], cut[1:], words=len(shown) - 4))
 
 
 def _cells(store: RunStore, number: int) -> tuple[str, ...]:
@@ -145,7 +154,7 @@ def _cells(store: RunStore, number: int) -> tuple[str, ...]:
         record = store.record(number)
     except StoreError:
         counts = store.counts(number)
-        return str(number), "", "damaged", "", "", f"{counts.scores:,}", f"{counts.failed:,}"
+        return str(number), "", "", "damaged", "", "", f"{counts.scores:,}", f"{counts.failed:,}"
     results = store.results(number)
     if results and len(results) == len(record.scorers):
         names = [_scorer_text(scorer, row) for scorer, row in zip(record.scorers, results, strict=True)]
@@ -160,11 +169,13 @@ def _cells(store: RunStore, number: int) -> tuple[str, ...]:
     what = f"{scorers or 'nothing'} of {inputs or ('standard input' if record.options.get('file') else 'samples in Python')}"
     if shard := record.options.get("shard"):
         what = f"shard {shard} of {record.id}: {what}"
-    if (state := _state(record)) != "finished":
+    description = store.description(number)
+    named = " ".join(filter(None, (description.name, *(f"#{tag}" for tag in description.tags))))
+    if (state := _state(Run(store, record))) != "finished":
         what = f"{state.partition(':')[0]}: {what}"
     took = "" if record.ended_at is None else str(record.ended_at - record.started_at)
     numbers = (str(samples), f"{scores:,}", f"{failed:,}")
-    return str(record.number), _local(record.started_at), what, took, *numbers
+    return str(record.number), named, _local(record.started_at), what, took, *numbers
 
 
 def _scorer_text(scorer: ScorerRecord, row: ScorerResult) -> str:
@@ -174,10 +185,8 @@ def _scorer_text(scorer: ScorerRecord, row: ScorerResult) -> str:
     return f"{scorer.name} {Estimate(value=row.mean, low=row.low, high=row.high)}"
 
 
-def _state(record: RunRecord) -> str:
-    if record.ended_at is None:
-        return "running or interrupted"
-    return stopped_text(record) or "finished"
+def _state(run: Run) -> str:
+    return run.state if run.ended_at is None else stopped_text(run.record) or "finished"
 
 
 def _local(at: datetime) -> str:
@@ -188,7 +197,12 @@ def _show(run: Run, limit: int, seed: int | None, console: Console) -> None:
     record = run.record
     ended = "" if record.ended_at is None else f", took {record.ended_at - record.started_at}"
     text = "are stored" if record.keeps_text else "are not stored"
-    print_line(f"run {run.number}: {_state(record)}", console)
+    print_line(f"run {run.number}: {_state(run)}", console)
+    for label, text in zip(
+        ("name", "note", "tags"), (*run.description[:2], " ".join(run.description.tags)), strict=True
+    ):
+        if text:
+            print_line(f"{label}: {text}", console)
     print_line(
         f"started {_local(record.started_at)}{ended}, with judgekit {record.version}; conversations and reasons {text}",
         console,

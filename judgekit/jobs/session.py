@@ -19,7 +19,7 @@ from judgekit.runs.counting import acount_samples, count_samples
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.progress import Tally, progress
 from judgekit.runs.results import Run
-from judgekit.runs.rows import RunRecord, SampleCount
+from judgekit.runs.rows import RunDescription, RunRecord, SampleCount
 from judgekit.runs.runner import Task, score_run
 from judgekit.runs.store import RunStore, now
 from judgekit.score import Score, ScoreStatus
@@ -51,6 +51,7 @@ class Session:
         samples: The samples with their numbers, if they are given in Python.
         from_store: Whether the samples are read from the store instead.
         retried: The statuses of scores to retry.
+        description: What people call the run; ``None`` leaves that as it is.
         problems: The records that could not be read.
         complete: The run, if it is finished and has nothing to score.
         keeps_run: Whether the run is kept although an error ended the session.
@@ -69,6 +70,7 @@ class Session:
     samples: Iterator[tuple[int, Sample]] | None = None
     from_store: bool = False
     retried: Collection[ScoreStatus] = ()
+    description: RunDescription | None = None
     problems: ReadingProblems = field(default_factory=ReadingProblems)
     complete: Run | None = None
     keeps_run: bool = False
@@ -119,6 +121,8 @@ class Session:
     def _begun(self) -> Generator[None]:
         """Record that the run is under way. An error ends the run, or undoes it if nothing was scored."""
         self.record = self.store.begin(self.record) if self.before is None else self.store.change(self.record)
+        if self.description is not None:
+            self.store.describe(self.record.number, self.description)
         self._tasks = self._missing_tasks()
         try:
             yield

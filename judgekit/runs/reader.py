@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from itertools import groupby, islice
 from typing import Any, NamedTuple, TypeVar
 
@@ -11,7 +12,7 @@ from pydantic_core import from_json, to_json
 from judgekit.errors import StoreError
 from judgekit.runs.file import RunFile
 from judgekit.runs.hashes import SampleHashes
-from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, Row, RunRecord, ScorerResult
+from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, Row, RunDescription, RunRecord, ScorerResult
 from judgekit.runs.schema import KEYS, IssueRow, LabelRow, SampleRow, ScoreRow, decompress, is_intact
 from judgekit.runs.units import CopiedRecording, RunUnits
 from judgekit.runs.usage import ConversationUsage
@@ -268,6 +269,17 @@ class RunReader(RunFile):
         """Yield the human labels on samples of a run, in the order in which they were given; ``None`` for damaged ones."""
         for row in self._select("SELECT * FROM labels WHERE run = ? ORDER BY given_at, sample", run):
             yield LabelRow(*row[:-1]) if is_intact(row) else None
+
+    def description(self, run: int) -> RunDescription:
+        """Return the name, the note and the tags of a run, which are empty if nobody gave any, or if they are damaged."""
+        for row in filter(is_intact, self._select("SELECT * FROM descriptions WHERE run = ?", run)):
+            return RunDescription(row[1], row[2], tuple(from_json(row[3])))
+        return RunDescription()
+
+    def stamped_at(self, run: int) -> datetime | None:
+        """Return the last time at which a running run said so; ``None`` if it never did."""
+        stamps = self._select("SELECT * FROM stamps WHERE run = ?", run)
+        return next((datetime.fromtimestamp(row[1], UTC) for row in stamps if is_intact(row)), None)
 
     def issue_rows(self, run: int, scorer: str) -> Iterator[IssueRow]:
         """Yield the stored issues of a run's failures. Damaged rows are left out, since they can be made again."""

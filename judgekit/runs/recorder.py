@@ -3,6 +3,7 @@
 import asyncio
 import random
 import sqlite3
+import time
 import zlib
 from asyncio import shield, wrap_future
 from collections import defaultdict
@@ -11,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import chain
+from math import inf
 from typing import TypeAlias, cast
 
 from pydantic_core import to_json
@@ -28,6 +30,8 @@ from judgekit.traces.message import FrozenModel
 from judgekit.traces.sample import Sample
 
 _AT_ONCE = 0.1  # seconds; scores made within them are written together
+STAMP_SECONDS = 10
+"""Seconds between the stamps that tell a running run from one whose process was killed."""
 _MOST_WAITING = 500  # rows that may wait for a running write before scoring waits for it too
 _TOGETHER = 50  # rows of one statement
 _ID_BITS = 62
@@ -241,7 +245,11 @@ class Recorder:
             raise self._failure
 
     async def _write_regularly(self, thread: ThreadPoolExecutor) -> None:
+        stamped = -inf
         while self._failure is None:
+            if time.monotonic() - stamped >= STAMP_SECONDS:
+                self._add("stamps", int(time.time()))
+                stamped = time.monotonic()
             await asyncio.sleep(_AT_ONCE)
             if (batch := self._take_waiting()).rows:
                 self._writing = wrap_future(thread.submit(self._write_in_background, batch))

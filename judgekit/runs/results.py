@@ -16,7 +16,16 @@ from judgekit import registry
 from judgekit.errors import count_text
 from judgekit.runs.model_families import model_families
 from judgekit.runs.reader import ScoredSample
-from judgekit.runs.rows import DamagedRows, Input, Row, RunRecord, SampleCount, ScorerRecord, ScorerResult
+from judgekit.runs.rows import (
+    DamagedRows,
+    Input,
+    Row,
+    RunDescription,
+    RunRecord,
+    SampleCount,
+    ScorerRecord,
+    ScorerResult,
+)
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore, now
 from judgekit.runs.summary import Summary
 from judgekit.runs.summary_text import ScorerSummary
@@ -35,6 +44,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("judgekit")
 
 _IDS_SHOWN = 5
+_SILENT_SECONDS = 60
 _DESCRIBED = 10_000  # samples that are drawn to describe all of them
 _BINS = 10
 
@@ -87,6 +97,19 @@ class Run:
     def number(self) -> int:
         """The run's number in its file, from 1."""
         return self.record.number
+
+    @property
+    def description(self) -> RunDescription:
+        """The name, the note and the tags that people gave it."""
+        return self.store.description(self.number)
+
+    @property
+    def state(self) -> str:
+        """``running``, ``interrupted`` (it was killed, and has said nothing for a minute), ``stopped`` or ``ended``."""
+        if self.ended_at is not None:
+            return "stopped" if self.stop_reason else "ended"
+        last = self.store.stamped_at(self.number) or self.started_at
+        return "running" if (now() - last).total_seconds() < _SILENT_SECONDS else "interrupted"
 
     @property
     def stop_reason(self) -> str:

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Literal, NamedTuple, TypeAlias
@@ -10,7 +11,7 @@ from uuid import uuid4
 from pydantic import Field, JsonValue
 from pydantic_core import to_json
 
-from judgekit.errors import ConfigError, count_text, join_limited, path_text, short_reprs
+from judgekit.errors import ConfigError, count_text, join_limited, path_text, short_repr, short_reprs
 from judgekit.locations import Location, Url, to_location
 from judgekit.score import ScaleValue, Score
 from judgekit.scoring import Scorer, scorer_label_values, scorer_prompts, scorer_scope, signature, signature_data
@@ -22,6 +23,7 @@ from judgekit.traces.tree import Scope
 
 _ALIKE_SHOWN = 20  # characters shown before the first difference of two texts
 _LONG = 80
+_LONGEST_NAME = 100
 _DAMAGED_SHOWN = 5
 
 DAMAGED_ROW = "DamagedRow"
@@ -326,6 +328,28 @@ class ScorerResult(NamedTuple):
     mean: float | None
     low: float | None
     high: float | None
+
+
+class RunDescription(NamedTuple):
+    """The words of people about a run, which are stored apart from its record, so that they may change while it runs."""
+
+    name: str = ""
+    note: str = ""
+    tags: tuple[str, ...] = ()
+
+    def checked(self) -> "RunDescription":
+        """Return it with its texts on one line, and each tag once.
+
+        Raises:
+            ConfigError: The name or a tag is too long, or a tag is blank or has spaces.
+        """
+        name, note = (" ".join(text.split()) for text in (self.name, self.note))
+        if len(name) > _LONGEST_NAME:
+            raise ConfigError(f"the name of a run has at most {_LONGEST_NAME} characters, found {len(name)}")
+        for tag in self.tags:
+            if not re.fullmatch(r"\S{1,50}", tag):
+                raise ConfigError(f"a tag has 1 to 50 characters and no spaces, found {short_repr(tag)}")
+        return RunDescription(name, note, tuple(dict.fromkeys(self.tags)))
 
 
 class RunRecord(FrozenModel):

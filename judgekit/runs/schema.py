@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from judgekit.score import ScoreStatus
 
 APPLICATION_ID = int.from_bytes(b"jrun")
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 COMPRESSION_LEVEL = 1
 """The fastest level of zlib."""
 _EQUAL_ALIKE = 2
@@ -46,6 +46,8 @@ _COLUMNS = {
         n INTEGER NOT NULL, mean REAL, low REAL, high REAL
     """,
     "issues": "run INTEGER NOT NULL, scorer TEXT NOT NULL, sample INTEGER NOT NULL, issue TEXT NOT NULL, stability REAL",
+    "descriptions": "run INTEGER NOT NULL, name TEXT NOT NULL, note TEXT NOT NULL, tags TEXT NOT NULL",
+    "stamps": "run INTEGER NOT NULL, at INTEGER NOT NULL",
 }
 KEYS = {
     "samples": "run, number",
@@ -57,14 +59,17 @@ KEYS = {
     "labels": "run, given_at, sample",
     "results": "run, scorer",
     "issues": "run, scorer, sample",
+    "descriptions": "run",
+    "stamps": "run",
 }
 """The primary keys of the tables that hold the parts of runs."""
 _WITHOUT_ROWID = ("samples", "scores", "unscored_calls", "results", "issues")
 """Tables with short rows; with long rows, searching for a key would be slow."""
 
-COMPUTED_TABLES = ("results", "issues")
-PART_TABLES = tuple(table for table in KEYS if table not in COMPUTED_TABLES)
-"""The tables that hold the parts of a run; its results and issues are computed from them."""
+OTHER_TABLES = ("results", "issues", "descriptions", "stamps")
+"""The tables of what is computed from a run, typed by people, or true while it is running."""
+PART_TABLES = tuple(table for table in KEYS if table not in OTHER_TABLES)
+"""The tables that hold the parts of a run."""
 
 
 class SampleRow(NamedTuple):

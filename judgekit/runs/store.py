@@ -6,10 +6,12 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pydantic_core import to_json
+
 from judgekit.errors import StoreError
 from judgekit.runs.reader import RunReader
-from judgekit.runs.rows import RunRecord, ScorerResult
-from judgekit.runs.schema import COMPUTED_TABLES, PART_TABLES, IssueRow, LabelRow, checksum
+from judgekit.runs.rows import RunDescription, RunRecord, ScorerResult
+from judgekit.runs.schema import OTHER_TABLES, PART_TABLES, IssueRow, LabelRow, checksum
 
 DEFAULT_RUNS_PATH = Path(".judgekit/runs.sqlite")
 """The file in which the command line keeps its runs."""
@@ -98,6 +100,12 @@ class RunStore(RunReader):
                 "INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [(*row, checksum(row)) for row in rows]
             )
 
+    def describe(self, run: int, description: RunDescription) -> None:
+        """Replace the name, the note and the tags of a run."""
+        row = (run, description.name, description.note, to_json(description.tags).decode())
+        with self.transaction() as db:
+            db.execute("INSERT OR REPLACE INTO descriptions VALUES (?, ?, ?, ?, ?)", (*row, checksum(row)))
+
     def write_issues(self, run: int, scorer: str, rows: Iterable[IssueRow]) -> None:
         """Replace the issues of a run's failures, as one scorer analyzed them."""
         store = RunStore(self.path) if self.read_only else self
@@ -150,7 +158,7 @@ class RunStore(RunReader):
     def _delete(db: sqlite3.Connection, runs: Collection[int]) -> None:
         numbers = [(run,) for run in runs]
         db.executemany("DELETE FROM runs WHERE number = ?", numbers)
-        for table in (*PART_TABLES, *COMPUTED_TABLES):
+        for table in (*PART_TABLES, *OTHER_TABLES):
             db.executemany(f"DELETE FROM {table} WHERE run = ?", numbers)  # noqa: S608 - our own names
 
 

@@ -13,8 +13,8 @@ from judgekit import Row, Sample, Score, ToolCallF1, run
 from judgekit.errors import StoreError
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
-from judgekit.runs.rows import Input, RunRecord, ScorerResult
-from judgekit.runs.schema import LabelRow
+from judgekit.runs.rows import Input, RunDescription, RunRecord, ScorerResult
+from judgekit.runs.schema import LabelRow, checksum
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
 from judgekit.scoring import scorer
 
@@ -69,8 +69,47 @@ def test_each_run_has_a_line_the_newest_last(cli):
             "0",
         ],
         ["2", "2026-03-02 03:30", "stopped: nothing of standard input", "0:00:00", "at least 0", "0", "0"],
-        ["3", "2026-03-02 03:30", "running or interrupted: says of samples in Python", "at least 0", "0", "0"],
+        ["3", "2026-03-02 03:30", "interrupted: says of samples in Python", "at least 0", "0", "0"],
     ]
+
+
+def test_runs_have_the_names_tags_and_notes_that_people_give_them(cli, conversations):
+    words = ("--name", "Baseline", "--tag", "gpt-5", "--tag", "nightly", "--note", "before the new prompt")
+    cli("run", conversations(1), "--scorer", "tool_call_f1", *words)
+    cli("run", conversations(1), "--scorer", "tool_call_f1")
+    (heads,) = [re.split(r"\s{2,}", line.strip()) for line in cli("runs").out.splitlines() if " started" in line]
+    assert heads[:3] == ["run", "name", "started"]
+    assert lines(cli("runs").out)[0][:2] == ["1", "Baseline #gpt-5 #nightly"]
+    cli("runs", 1, "--name", "", "--tag", "")
+    shown = cli("runs", 1).out
+    assert "name:" not in shown
+    assert "tags:" not in shown
+    assert "\nnote: before the new prompt\n" in shown
+    code, _, err = cli("runs", 1, "--tag", "two words")
+    assert (code, err) == (2, "judgekit: a tag has 1 to 50 characters and no spaces, found 'two words'\n")
+    assert cli("runs", "--name", "x").code == 2
+
+
+def test_what_is_typed_while_a_run_is_scored_outlasts_it():
+    async def typing(sample):
+        RunStore(DEFAULT_RUNS_PATH).describe(1, RunDescription("Typed", "", ("now",)))
+        assert Run.stored().state == "running"
+        return 1.0
+
+    scored = run([Sample(id="a")], [scorer(name="typing", version="1")(typing)], store=DEFAULT_RUNS_PATH)
+    assert (scored.description, scored.state) == (("Typed", "", ("now",)), "ended")
+
+
+def test_a_run_that_has_said_nothing_for_a_minute_was_interrupted():
+    store = RunStore(DEFAULT_RUNS_PATH)
+    record = store.begin(RunRecord(started_at=BEGAN))
+    assert Run(store, record).state == "interrupted"
+    for seconds, state in ((30, "running"), (90, "interrupted")):
+        row = (record.number, int(time.time()) - seconds)
+        with store.transaction() as db:
+            db.execute("INSERT OR REPLACE INTO stamps VALUES (?, ?, ?)", (*row, checksum(row)))
+        assert Run(store, record).state == state
+    assert Run(store, store.change(record.model_copy(update={"ended_at": BEGAN}))).state == "ended"
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{oops", b'{"foo": 1}', b"\xff\xfe\xff"])
