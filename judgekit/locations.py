@@ -9,6 +9,7 @@ from os import environ
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, cast
 
+from judgekit.distribution import install_command
 from judgekit.errors import ConfigError, JudgekitError, text_path, truncated
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ class Url(str):
             kind = registry.get_filesystem_class(self.scheme)
         except ImportError as error:
             extra = _EXTRAS[self.scheme]
-            raise ConfigError(f"{self.scheme}:// URLs need a library: pip install 'judgekit[{extra}]'") from error
+            raise ConfigError(f"{self.scheme}:// URLs need a library: {install_command(extra)}") from error
         # As fsspec.core.url_to_fs does, which reads "::" in the name of an object as another URL.
         account = kind._get_kwargs_from_urls(self)  # noqa: SLF001
         path = kind._strip_protocol(self)  # noqa: SLF001

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import unified_diff
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -28,6 +27,7 @@ from judgekit.alignment.verdict import (
     refusal_reason,
 )
 from judgekit.alignment.writing import CANDIDATES, REQUESTS, Candidate, CandidateWriter, accepted
+from judgekit.distribution import own_version
 from judgekit.errors import ConfigError
 from judgekit.jobs.plan import RunPlan, make_plan
 from judgekit.jobs.starting import build_run
@@ -405,7 +405,7 @@ class Aligning:
             regressed=verdict.regressed,
             prompt_hash="" if outcome == "worse" else prompt_hash(prompt_file_text(prompt)),
             made_at=now(),
-            version=version("judgekit"),
+            version=own_version(),
         )
 
 

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +9,7 @@ from judgekit.alignment.cases import Case
 from judgekit.analysis.audit import audit
 from judgekit.analysis.labels import HumanLabel
 from judgekit.atomic import atomic_write
+from judgekit.distribution import own_version
 from judgekit.errors import ConfigError
 from judgekit.runs.alignments import AlignmentRecord
 from judgekit.runs.audit_records import AuditRecord, read_audit_records
@@ -51,7 +51,7 @@ class TestedCandidate(NamedTuple):
             samples=len(self.cases),
             count_precision="exactly",
             scorers=[ScorerRecord.of(self.old), ScorerRecord.of(self.new)],
-            version=version("judgekit"),
+            version=own_version(),
         )
         begun = kept.begin(record)
         recorder = Recorder(kept, begun)

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import version
 from math import fsum
 
 from judgekit.analysis.bias import length_bias, position_bias
@@ -20,6 +19,7 @@ from judgekit.analysis.selection_bias import selection_bias
 from judgekit.analysis.spent_labels import alignments_of, question_names, spent_samples
 from judgekit.analysis.steps import step_agreement
 from judgekit.analysis.stored_labels import CombinedLabels, combine_labels
+from judgekit.distribution import own_version
 from judgekit.errors import ConfigError, StoreError, count_text, join_limited, short_repr
 from judgekit.runs.anchors import anchors_status
 from judgekit.runs.answers import reported_names
@@ -428,7 +428,7 @@ class _Auditing:
             label_changes=self.label_changes,
             first_audited_at=self.first_audited_at or at,
             audited_at=at,
-            version=version("judgekit"),
+            version=own_version(),
         )
         write_audit_record(audit_record, folder)
 

@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 import judgekit
+from judgekit.distribution import NAME, other_owners
 from judgekit.errors import JudgekitError
 
 _GROUPS = {
@@ -93,4 +94,12 @@ def main() -> None:
 def _root(version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False) -> None:
     if version:
         typer.echo(judgekit.__version__)
+        warn_of_other_owners()
         raise typer.Exit
+
+
+def warn_of_other_owners() -> None:
+    """Report on stderr if other software in this environment has the import name judgekit, too."""
+    for owner in other_owners():
+        text = f"{owner} in this environment installs a package judgekit too, and either may have replaced files of the other"
+        typer.echo(f"judgekit: {text}: pip uninstall {owner} {NAME}, then install {NAME} again", err=True)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from judgekit.cli import options
-from judgekit.cli.app import app
+from judgekit.cli.app import app, warn_of_other_owners
 from judgekit.config import CONFIG_FILE, Config
 from judgekit.errors import ConfigError, count_text
 from judgekit.judges.doctor import JudgeDiagnosis, diagnose
@@ -41,6 +41,7 @@ def doctor(
     judges = settings.selected_judges()
     if not judges:
         raise ConfigError(f"there is no judge to test: name one with --judge, or in {CONFIG_FILE}")
+    warn_of_other_owners()
     diagnoses = asyncio.run(_examine(judges))
     console().print(
         text_table(

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import IO, Any
 
+from judgekit.distribution import install_command
 from judgekit.errors import ConfigError, TraceError
 from judgekit.formats.compression import MAX_BYTES
 
@@ -99,7 +100,7 @@ def record_batches(stream: IO[bytes]) -> tuple[Any, Iterator[Any]]:
         parquet: Any = import_module("pyarrow.parquet")
         arrow: Any = import_module("pyarrow.ipc")
     except ImportError as error:
-        raise ConfigError("reading Parquet and Arrow needs pyarrow: pip install 'judgekit[parquet]'") from error
+        raise ConfigError(f"reading Parquet and Arrow needs pyarrow: {install_command('parquet')}") from error
     head = stream.read(len(_ARROW_FILE))
     if head == _ARROW_FILE or head.startswith(_ARROW_STREAM):
         start = 8 if head == _ARROW_FILE else 0  # where the stream begins

@@ -11,6 +11,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import IO, Literal, Self, TypeAlias, cast
 
+from judgekit.distribution import install_command
 from judgekit.errors import TraceError
 
 Compression: TypeAlias = Literal["gzip", "zstd", "zip"]
@@ -132,4 +133,4 @@ def _zstd(module: str) -> ModuleType:
             return import_module("compression.zstd" if not module else "zipfile")
         return import_module(f"backports.zstd{module}")
     except ImportError as error:
-        raise TraceError("is compressed with zstd; to read it, pip install 'judgekit[zstd]'") from error
+        raise TraceError(f"is compressed with zstd; to read it, {install_command('zstd')}") from error

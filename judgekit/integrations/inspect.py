@@ -1,4 +1,4 @@
-"""Scorers for Inspect AI. An extra, ``judgekit[inspect-ai]``, imported on first use."""
+"""Scorers for Inspect AI. An extra, ``inspect-ai``, imported on first use."""
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -8,6 +8,7 @@ from pydantic import JsonValue, TypeAdapter
 from pydantic_core import to_jsonable_python
 
 from judgekit.aggregates.total import compute_total
+from judgekit.distribution import install_command
 from judgekit.errors import ConfigError, TraceError
 from judgekit.formats.label_sources import JUDGED_MARK
 from judgekit.formats.readers.inspect import InspectReader
@@ -64,7 +65,7 @@ def inspect_scorer(scorer: Scorer, *, aggregate: str = "mean") -> InspectScorer:
         scores = cast("_Scores", import_module("inspect_ai.scorer"))
         log: Any = import_module("inspect_ai.log")
     except ImportError as error:
-        raise ConfigError(f"Inspect cannot be imported ({error}): pip install 'judgekit[inspect-ai]'") from error
+        raise ConfigError(f"Inspect cannot be imported ({error}): {install_command('inspect-ai')}") from error
 
     metrics = [scores.mean(), scores.stderr()] if aggregate == "mean" else [_total(scores, aggregate)]
 

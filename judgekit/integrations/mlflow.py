@@ -1,4 +1,4 @@
-"""Scores as assessments in MLflow. An extra, ``judgekit[mlflow]``, imported on first use."""
+"""Scores as assessments in MLflow. An extra, ``mlflow``, imported on first use."""
 
 import json
 import re
@@ -8,6 +8,7 @@ from importlib import import_module
 from itertools import groupby
 from typing import Any
 
+from judgekit.distribution import install_command
 from judgekit.errors import ConfigError, ExportError
 from judgekit.integrations.destination import ExportTally
 from judgekit.integrations.exported import ExportedScore, answering_judges
@@ -29,7 +30,7 @@ class MLflow:
             self._rejected: type[Exception] = import_module("mlflow.exceptions").MlflowException
             self._client: Any = import_module("mlflow.tracing.client").TracingClient()
         except ImportError as error:
-            raise ConfigError(f"MLflow cannot be imported ({error}): pip install 'judgekit[mlflow]'") from error
+            raise ConfigError(f"MLflow cannot be imported ({error}): {install_command('mlflow')}") from error
         self._masked = SecretMask(environment_secrets())
 
     @property

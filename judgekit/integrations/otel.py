@@ -5,11 +5,11 @@ https://github.com/open-telemetry/semantic-conventions-genai/blob/main/docs/gen-
 
 import os
 from collections.abc import Sequence
-from importlib.metadata import version
 from urllib.parse import unquote
 
 from pydantic import BaseModel, Field, JsonValue
 
+from judgekit.distribution import own_version
 from judgekit.errors import ExportError
 from judgekit.formats.label_sources import JUDGED_MARK
 from judgekit.integrations.destination import ExportTally
@@ -49,7 +49,7 @@ class OpenTelemetry:
         if alone:
             tally.notes["belong to no trace: their recordings have no OpenTelemetry trace id"] += alone
         resource: JsonValue = {"attributes": [_attribute("service.name", "judgekit")]}
-        scope: JsonValue = {"name": "judgekit", "version": version("judgekit")}
+        scope: JsonValue = {"name": "judgekit", "version": own_version()}
         for part in split_by_size([_record(exported) for exported in scores], _LARGEST):
             logs: JsonValue = [{"scope": scope, "logRecords": list(part)}]
             response = await self._client.post("", {"resourceLogs": [{"resource": resource, "scopeLogs": logs}]})

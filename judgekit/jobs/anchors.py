@@ -4,7 +4,6 @@ import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from judgekit.analysis.labels import recorded_labels
 from judgekit.analysis.matching import match_labels
 from judgekit.analysis.sampling import draw_by_verdict
 from judgekit.analysis.stored_labels import stored_labels
+from judgekit.distribution import own_version
 from judgekit.errors import ConfigError, JudgeError, check_choice, count_text, join_limited, validation_message
 from judgekit.follow_ups import FollowUpScorer
 from judgekit.jobs.building import BuiltScorers
@@ -194,7 +194,7 @@ def prepare_freeze(
             run=run.number,
             frozen_at=now(),
             alarmed_at=None if status is None else status.alarmed_at,
-            version=version("judgekit"),
+            version=own_version(),
         )
         anchors = _draw(run, record, n, seed, built)
         before = AnchorSet(path, head, anchors) if is_planned else write_anchors(head, anchors.values(), path)

@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Iterable, Sequence, Sized
-from importlib.metadata import version
 from pathlib import Path
 
+from judgekit.distribution import own_version
 from judgekit.errors import ConfigError, join_limited, path_text
 from judgekit.jobs.building import THIS_PROCESS, BuiltScorers, ScorerOrText, Workers, build_scorers, split_scorers
 from judgekit.jobs.options import RunOptions, SampleChoice
@@ -110,7 +110,7 @@ def new_session(
         inputs=inputs,
         scorers=[ScorerRecord.of(scorer) for scorer in built.scorers],
         options=stored_options,
-        version=version("judgekit"),
+        version=own_version(),
         keeps_text=built.config is None or built.config.store_text,
         samples=count.samples,
         count_precision=count.count_precision,

@@ -6,6 +6,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from judgekit.distribution import install_command
 from judgekit.errors import ConfigError, StoreError
 from judgekit.judges.cache.cache import Cache, ReplayClient
 from judgekit.judges.cache.cassettes import Cassette
@@ -175,7 +176,7 @@ def _open_redis(address: RedisAddress) -> "RedisServer":
     try:
         from judgekit.judges.redis.server import RedisServer  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
-        raise ConfigError(f"cache = {str(address)!r} needs redis: pip install 'judgekit[redis]'") from error
+        raise ConfigError(f"cache = {str(address)!r} needs redis: {install_command('redis')}") from error
     cache_secret()
     return RedisServer(address)
 

@@ -10,6 +10,7 @@ from typing import IO, TypeAlias
 
 from judgekit.analysis.gates import GateResults
 from judgekit.atomic import atomic_write
+from judgekit.distribution import install_command
 from judgekit.errors import ConfigError
 from judgekit.locations import Location, Url, to_location
 from judgekit.reports.csv_export import csv_lines
@@ -78,7 +79,7 @@ def check_writable(path: Location, kinds: Collection[str]) -> None:
     elif not os.access(path if path.exists() and not path.is_file() else path.absolute().parent, os.W_OK):
         raise ConfigError(f"{path}: there is no permission to write it; name another file")
     if path.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
-        raise ConfigError(f"{path}: writing Parquet needs pyarrow: pip install 'judgekit[parquet]'")
+        raise ConfigError(f"{path}: writing Parquet needs pyarrow: {install_command('parquet')}")
 
 
 def _as_text(lines: _Text) -> _Write:

@@ -5,6 +5,7 @@ from importlib import import_module
 from itertools import islice
 from typing import IO, Any
 
+from judgekit.distribution import install_command
 from judgekit.errors import ConfigError
 from judgekit.runs.columns import ColumnKind, column_cells, row_columns
 from judgekit.runs.rows import Row
@@ -25,7 +26,7 @@ def write_parquet(rows: Iterable[Row], file: IO[bytes]) -> None:
         arrow: Any = import_module("pyarrow")
         parquet: Any = import_module("pyarrow.parquet")
     except ImportError as error:
-        raise ConfigError("writing Parquet needs pyarrow: pip install 'judgekit[parquet]'") from error
+        raise ConfigError(f"writing Parquet needs pyarrow: {install_command('parquet')}") from error
     columns = row_columns(rows)
     names = [column.name for column in columns]
     schema = arrow.schema([(column.name, _TYPES[column.kind]) for column in columns])

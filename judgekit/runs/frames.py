@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
+from judgekit.distribution import install_command
 from judgekit.errors import ConfigError
 from judgekit.runs.columns import CellValue, columns_with_cells
 from judgekit.runs.rows import Row
@@ -29,7 +30,7 @@ def to_pandas(rows: Iterable[Row]) -> "pd.DataFrame":
     try:
         pd = cast("_Pandas", import_module("pandas"))
     except ImportError as error:
-        raise ConfigError("pandas is not installed: pip install 'judgekit[pandas]'") from error
+        raise ConfigError(f"pandas is not installed: {install_command('pandas')}") from error
     types = {
         "text": "string",
         "status": pd.CategoricalDtype(STATUSES),
@@ -51,7 +52,7 @@ def to_polars(rows: Iterable[Row]) -> "pl.DataFrame":
     try:
         import polars as pl  # noqa: PLC0415 - heavy, and an extra
     except ImportError as error:
-        raise ConfigError("polars is not installed: pip install 'judgekit[polars]'") from error
+        raise ConfigError(f"polars is not installed: {install_command('polars')}") from error
     types = {
         "text": pl.String(),
         "status": pl.Enum(STATUSES),

@@ -352,4 +352,4 @@ def test_no_url_loads_no_library(cli, monkeypatch):
     Path("a.jsonl").write_bytes(recordings())
     assert cli("run", "a.jsonl", *F1, "-o", "a.csv").code == 0
     ended = cli("run", "s3://bucket/a.jsonl", *F1)
-    assert (ended.code, ended.err) == (2, "judgekit: s3:// URLs need a library: pip install 'judgekit[s3]'\n")
+    assert (ended.code, ended.err) == (2, "judgekit: s3:// URLs need a library: pip install 's3fs>=2026.9'\n")

@@ -509,7 +509,5 @@ def test_a_row_of_parquet_that_does_not_fit_is_told(tmp_path):
 def test_without_pyarrow_parquet_is_an_error_that_says_what_to_install(tmp_path, monkeypatch):
     path = table(tmp_path / "a.parquet", {"response": ["a"]})
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(
-        ConfigError, match=r"^reading Parquet and Arrow needs pyarrow: pip install 'judgekit\[parquet\]'$"
-    ):
+    with pytest.raises(ConfigError, match=r"^reading Parquet and Arrow needs pyarrow: pip install 'pyarrow>=20'$"):
         read(path)

@@ -241,5 +241,5 @@ def test_the_snippet_of_the_documentation_is_a_task(evaluated, snippet, tmp_path
 def test_without_inspect_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "inspect_ai.scorer", None)
     monkeypatch.setitem(sys.modules, "inspect_ai", None)
-    with pytest.raises(ConfigError, match=r"pip install 'judgekit\[inspect-ai\]'"):
+    with pytest.raises(ConfigError, match=r"pip install 'inspect"):
         inspect_scorer(ToolCallF1())

@@ -213,5 +213,5 @@ def test_the_snippet_of_the_documentation_logs_the_traces_of_a_file(server, snip
 
 def test_without_mlflow_the_extra_is_named(monkeypatch, run_with):
     monkeypatch.setitem(sys.modules, "mlflow", None)
-    with pytest.raises(ConfigError, match=r"pip install 'judgekit\[mlflow\]'"):
+    with pytest.raises(ConfigError, match=r"pip install 'mlflow"):
         export(run_with(), to="mlflow")

@@ -22,7 +22,7 @@ from judgekit.runs.results import Run
 
 pytestmark = [
     pytest.mark.ray,
-    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed: judgekit[ray]"),
+    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed: pip install ray"),
     pytest.mark.filterwarnings(
         "ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::FutureWarning"
     ),  # Ray's own

@@ -109,7 +109,7 @@ def test_what_cannot_be_written_is_refused_before_the_run(name, said, run, tmp_p
 
 def test_parquet_without_its_library_is_refused_before_the_run(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ConfigError, match=r"pip install 'judgekit\[parquet\]'"):
+    with pytest.raises(ConfigError, match=r"pip install 'pyarrow"):
         check_writable(tmp_path / "scores.parquet", REPORT_WRITERS)
 
 

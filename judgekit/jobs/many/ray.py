@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple, Protocol, cast
 
+from judgekit.distribution import install_command
 from judgekit.errors import ConfigError, JudgekitError, WorkerError, count_text, truncated
 from judgekit.jobs.building import BuiltScorers
 from judgekit.jobs.many.job import ScoringJob
@@ -312,7 +313,7 @@ def _load() -> _Ray:
     try:
         ray = import_module("ray")
     except ImportError as error:
-        raise ConfigError(f"Ray cannot be imported ({error}): pip install 'judgekit[ray]'") from error
+        raise ConfigError(f"Ray cannot be imported ({error}): {install_command('ray')}") from error
     with suppress(AttributeError):  # the lines of lost machines would stand in the progress; Ray has no other switch
         ray._private.worker._worker_logs_enabled = False  # noqa: SLF001 - as Ray's own debugger does
     return cast("_Ray", ray)

@@ -1,4 +1,4 @@
-"""The litellm provider: any model that litellm can reach. An extra, ``judgekit[litellm]``, imported on first use.
+"""The litellm provider: any model that litellm can reach. An extra, ``litellm``, imported on first use.
 
 Each request is attempted once. The errors that litellm raises differ between its versions and between providers, so the
 HTTP response among an error's causes is read instead.
@@ -19,6 +19,7 @@ from typing import Any, Literal, Protocol, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
 from judgekit import errors
+from judgekit.distribution import install_command
 from judgekit.judges.offline import is_local_address
 from judgekit.judges.providers.completion import http_status_error, parse_completion, shorten_server_text
 from judgekit.judges.providers.connection import (
@@ -254,7 +255,7 @@ def _load() -> tuple[_Litellm, ContextVar[bool]]:
     try:
         litellm = cast("_Litellm", import_module("litellm"))
     except ImportError as error:
-        raise errors.ConfigError(f"litellm cannot be imported ({error}): pip install 'judgekit[litellm]'") from error
+        raise errors.ConfigError(f"litellm cannot be imported ({error}): {install_command('litellm')}") from error
     litellm.suppress_debug_info = True  # or it prints an advertisement with every error
     litellm.disable_hf_tokenizer_download = True  # or it downloads one to count tokens that a provider did not
     _restrict_clients()

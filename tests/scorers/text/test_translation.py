@@ -248,7 +248,7 @@ def test_an_option_that_does_not_exist_is_an_error_that_names_the_choices():
 @pytest.mark.parametrize(
     ("tokenize", "missing", "message"),
     [
-        ("ja-mecab", "ja_mecab", "tokenize='ja-mecab' needs a missing dependency: pip install 'judgekit[japanese]'"),
+        ("ja-mecab", "ja_mecab", "tokenize='ja-mecab' needs a missing dependency: pip install 'sacrebleu[ja]'"),
         ("ko-mecab", "ko_mecab", "tokenize='ko-mecab' needs a missing dependency: Korean tokenization requires extra dependencies"),
     ],
 )  # fmt: skip

@@ -89,7 +89,7 @@ def test_jieba_finds_the_words_of_chinese_and_leaves_the_rest(tmp_path, monkeypa
 def test_without_jieba_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "jieba", None)
     _chinese_words.cache_clear()
-    with pytest.raises(ConfigError, match=r"pip install 'judgekit\[chinese\]'"):
+    with pytest.raises(ConfigError, match=r"pip install 'jieba"):
         splitter("jieba")
 
 
