@@ -17,6 +17,8 @@ IndexPair: TypeAlias = tuple[int, int]
 Blocks: TypeAlias = Sequence[tuple[int, int]]
 """Runs of columns without an order among themselves: the first column of each, and the one after its last."""
 
+_NARROW = 8
+"""The maximum number of columns whose sets are enumerated."""
 _ROUNDING = 1e-9
 """The maximum difference of totals that only differ in the order of their terms."""
 
@@ -72,8 +74,10 @@ def best_in_order(weights: Sequence[Sequence[float]], blocks: Blocks) -> list[In
     """
     if len(blocks) == 1:
         return [(row, column) for row, column in best_pairs(weights) if weights[row][column]]
-    single = all(end - first <= 1 for first, end in blocks)
-    totals = (_totals_of_columns if single else _totals_of_blocks)(weights, blocks)
+    width = max((end - first for first, end in blocks), default=0)
+    single = width <= 1
+    compute = _totals_of_columns if single else _totals_of_narrow if width <= _NARROW else _totals_of_wide
+    totals = compute(weights, blocks)
     pairs: list[IndexPair] = []
     last = len(weights)
     for (first, end), before, after in zip(reversed(blocks), totals[-2::-1], totals[:0:-1], strict=True):
@@ -122,8 +126,31 @@ def _totals_of_columns(weights: Sequence[Sequence[float]], blocks: Blocks) -> li
     return totals
 
 
-def _totals_of_blocks(weights: Sequence[Sequence[float]], blocks: Blocks) -> list[list[float]]:
-    """Return the same for blocks of several columns, by an assignment problem for each split."""
+def _totals_of_narrow(weights: Sequence[Sequence[float]], blocks: Blocks) -> list[list[float]]:
+    """Return the same for blocks of few columns: the best total for each set of a block's columns, row by row."""
+    import numpy as np  # noqa: PLC0415 - slow to import, and rarely needed
+
+    width = max(end - first for first, end in blocks)
+    padded = np.zeros((len(weights), len(blocks), width))
+    for at, (first, end) in enumerate(blocks):
+        padded[:, at, : end - first] = np.array([row[first:end] for row in weights]).reshape(len(weights), end - first)
+    sets = np.full((len(blocks), 2**width), -np.inf)
+    sets[:, 0] = 0.0
+    totals = np.zeros((len(blocks) + 1, len(weights) + 1))
+    for index, row in enumerate(padded, 1):
+        taken = sets.copy()
+        for column in range(width):
+            shape = (len(blocks), -1, 2, 2**column)  # the third axis: without and with the column
+            more = sets.reshape(shape)[:, :, 0] + row[:, column, None, None]
+            np.maximum(taken.reshape(shape)[:, :, 1], more, out=taken.reshape(shape)[:, :, 1])
+        np.maximum.accumulate(taken.max(axis=1), out=totals[1:, index])
+        taken[:, 0] = totals[:-1, index]
+        sets = taken
+    return totals.tolist()
+
+
+def _totals_of_wide(weights: Sequence[Sequence[float]], blocks: Blocks) -> list[list[float]]:
+    """Return the same for blocks of any width, by an assignment problem for each split."""
     import numpy as np  # noqa: PLC0415 - slow to import, and rarely needed
 
     matrix = np.array(weights, dtype=float).reshape(len(weights), blocks[-1][1])
