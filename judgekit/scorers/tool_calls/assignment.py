@@ -4,14 +4,16 @@ Weights are in [0, 1]. If several assignments have the same weight, the choice d
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from numpy import float64
+    from numpy import float64, intp
     from numpy.typing import NDArray
 
     Weights: TypeAlias = NDArray[float64]
+    Indices: TypeAlias = NDArray[intp]
 
 IndexPair: TypeAlias = tuple[int, int]
 Blocks: TypeAlias = Sequence[tuple[int, int]]
@@ -19,6 +21,8 @@ Blocks: TypeAlias = Sequence[tuple[int, int]]
 
 _NARROW = 8
 """The maximum number of columns whose sets are enumerated."""
+_MOST_STEPS = 1_000_000
+"""The number of steps, of a microsecond each, up to which blocks are paired row by row."""
 _ROUNDING = 1e-9
 """The maximum difference of totals that only differ in the order of their terms."""
 
@@ -90,6 +94,123 @@ def best_in_order(weights: Sequence[Sequence[float]], blocks: Blocks) -> list[In
                 last, run = _first_run([row[first:end] for row in weights[:fewest]], before, total)
             pairs += [(row, first + column) for row, column in run]
     return sorted(pairs)
+
+
+def longest_in_order(equal_rows: Sequence[int], row_count: int) -> list[IndexPair]:
+    """Return the pairs of `best_in_order` where each column is a block of its own and all weights are 0 or 1.
+
+    Source: Hyyro 2004, "Bit-parallel LCS-length computation revisited". A bit of ``steps`` says that the longest
+    sequence of the columns so far grows with that row.
+
+    Args:
+        equal_rows: The rows that each column agrees with, as bits, of which the lowest is row 0.
+        row_count: The number of rows.
+    """
+    all_rows = (1 << row_count) - 1
+    flat = all_rows
+    steps = [0]
+    for rows in equal_rows:
+        common = flat & rows
+        flat = ((flat + common) | (flat - common)) & all_rows
+        steps.append(all_rows ^ flat)
+    pairs: list[IndexPair] = []
+    last = row_count
+    for column in reversed(range(len(equal_rows))):
+        first_rows = (1 << last) - 1
+        after = steps[column + 1] & first_rows
+        if after.bit_count() > (steps[column] & first_rows).bit_count():
+            last = after.bit_length() - 1
+            pairs.append((last, column))
+    return pairs[::-1]
+
+
+def blocks_in_order(equal_rows: Sequence[int], blocks: Blocks, row_count: int) -> list[IndexPair] | None:
+    """Return the pairs of `best_in_order` where all weights are 0 or 1, or ``None`` if there may be no fast way.
+
+    As in `longest_in_order`, a bit of ``steps`` says that the total grows with that row. A run that ends with a row
+    and has so many pairs starts at the latest with the earliest of so many last rows that each count for a pair.
+
+    Args:
+        equal_rows: The rows that each column agrees with, as bits. Columns agree with the same rows, or with others.
+        blocks: The columns of each block.
+        row_count: The number of rows.
+    """
+    steps, kept, effort = 0, [0], 0
+    candidates: list[list[int]] = []
+    for first, end in blocks:
+        free = Counter(equal_rows[first:end])
+        kinds = {row: rows for rows in free for row in _bits(rows)}
+        effort += len(kinds) * (end - first)
+        if sum(rows.bit_count() for rows in free) > len(kinds) or effort > _MOST_STEPS:
+            return None
+        before, last_rows = steps, list[int]()
+        for row in sorted(kinds):
+            last_rows.insert(0, row)
+            same = [other for other in last_rows if kinds[other] == kinds[row]]
+            if len(same) > free[kinds[row]]:
+                last_rows.remove(same[-1])
+            total = max((before & ((1 << start) - 1)).bit_count() + count for count, start in enumerate(last_rows, 1))
+            if total > (steps & ((2 << row) - 1)).bit_count():
+                later = steps >> (row + 1) << (row + 1)
+                steps = (steps ^ (later & -later)) | 1 << row
+        kept.append(steps)
+        candidates.append(sorted(kinds))
+    pairs: list[IndexPair] = []
+    last = row_count
+    for index, (first, end) in reversed(list(enumerate(blocks))):
+        before, after = kept[index], kept[index + 1] & ((1 << last) - 1)
+        if after.bit_count() > (before & ((1 << last) - 1)).bit_count():
+            rows = [row for row in candidates[index] if row < after.bit_length()]
+            block = [[float(equal_rows[column] >> row & 1) for column in range(first, end)] for row in rows]
+            totals = [float((before & ((1 << row) - 1)).bit_count()) for row in rows]
+            start, run = _first_run(block, totals, after.bit_count() - _ROUNDING)
+            last = rows[start]
+            pairs += [(rows[row], first + column) for row, column in run]
+    return sorted(pairs)
+
+
+def _bits(number: int) -> Iterator[int]:
+    while number:
+        yield (lowest := (number & -number).bit_length() - 1)
+        number ^= 1 << lowest
+
+
+def best_in_long_order(
+    columns: "Callable[[int], tuple[Indices, Weights] | None]", row_count: int, column_count: int
+) -> list[IndexPair]:
+    """Return the pairs of `best_in_order` where each column is a block of its own, for many rows and columns.
+
+    Of the totals with each column, two bits a row are kept: whether the column raises it, and whether the row does.
+
+    Args:
+        columns: Returns the rows with which a column may be paired, in order, and their weights; ``None`` without any.
+        row_count: The number of rows.
+        column_count: The number of columns.
+    """
+    import numpy as np  # noqa: PLC0415 - slow to import, and rarely needed
+
+    totals: Weights = np.zeros(row_count + 1)
+    raised: list[tuple[bytes, bytes] | None] = []
+    for column in range(column_count):
+        pairable = columns(column)
+        if pairable is None:
+            raised.append(None)
+            continue
+        rows, weights = pairable
+        following = totals.copy()
+        following[rows + 1] = np.maximum(totals[rows + 1], totals[rows] + weights)
+        np.maximum.accumulate(following, out=following)
+        bits = np.packbits(following > totals), np.packbits(following[1:] > following[:-1])
+        raised.append((bits[0].tobytes(), bits[1].tobytes()))
+        totals = following
+    pairs: list[IndexPair] = []
+    last = row_count
+    for column, both in reversed(list(enumerate(raised))):
+        if both is not None and both[0][last >> 3] & (128 >> (last & 7)):
+            by_rows = np.unpackbits(np.frombuffer(both[1], dtype=np.uint8), count=last)
+            last = int(by_rows.nonzero()[0][-1])  # the fewest rows with this total, without the pair's
+            pairs.append((last, column))
+    return pairs[::-1]
 
 
 def _first_run(block: Sequence[Sequence[float]], before: Sequence[float], total: float) -> tuple[int, list[IndexPair]]:

@@ -1,13 +1,12 @@
 """The expected and the actual calls of a sample, and how the arguments of each pair compare."""
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise, product
 from typing import NamedTuple
 
-from pydantic import JsonValue
-
 from judgekit.scorers.agents import agent_rows
+from judgekit.scorers.tool_calls.argument_table import ArgumentTable, hashable_argument
 from judgekit.scorers.tool_calls.arguments import (
     ABSENT,
     ArgComparison,
@@ -138,12 +137,12 @@ class Calls:
             return [[self.score(row, column) for column in actual] for row in expected]
         calls = [self.actual[column].call for column in actual]
         received = [
-            (call.args.keys(), {_hashable(*pair) for pair in call.args.items()}, call.args_error is None)
+            (call.args.keys(), {hashable_argument(*pair) for pair in call.args.items()}, call.args_error is None)
             for call in calls
         ]
         rows: list[list[float]] = []
         for args in [self.expected[row].args for row in expected]:
-            names, wanted = args.keys(), {_hashable(*pair) for pair in args.items()}
+            names, wanted = args.keys(), {hashable_argument(*pair) for pair in args.items()}
             rows.append(
                 [
                     (len(wanted & equal) / len(names | others) if names or others else 1.0) if is_readable else 0.0
@@ -190,6 +189,16 @@ class Calls:
         for index in actual:
             received.setdefault(self.actual[index].call.name, []).append(index)
         return ((calls, received[tool]) for tool, calls in wanted.items() if tool in received)
+
+    def table(self, expected: Sequence[int], actual: Sequence[int]) -> ArgumentTable | None:
+        """Return a table of the arguments of calls of one tool; ``None`` unless they are simply compared as typed JSON."""
+        if not all(self.is_plain[row] for row in expected):
+            return None
+        calls = [self.actual[column].call for column in actual]
+        return ArgumentTable(
+            [self.expected[row].args for row in expected],
+            [None if call.args_error is not None else call.args for call in calls],
+        )
 
     @property
     def warnings(self) -> Sequence[str]:
@@ -247,12 +256,6 @@ class Calls:
     def rules_by_tool(self) -> dict[str, ArgRules]:
         """The rules for the arguments of each expected tool."""
         return {name: self.rules.arg_rules_for(name) for name in dict.fromkeys(self.names[0])}
-
-
-def _hashable(name: str, argument: JsonValue) -> Hashable:
-    """Return what is equal for arguments if and only if they have the same name and are the same JSON."""
-    is_compound = isinstance(argument, (dict, list, bool))
-    return (name, canonical_json(argument), True) if is_compound else (name, argument)
 
 
 def _blocks(trace: Trace, calls: Sequence[ActualCall], rules: ToolMatch) -> Sequence[int]:

@@ -8,10 +8,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from judgekit.scorers.tool_calls.assignment import (
+    best_in_long_order,
     best_in_order,
     best_in_place,
     best_pairs,
+    blocks_in_order,
     bottleneck_pairs,
+    longest_in_order,
 )
 
 WEIGHTS = [0, 0, 1 / 3, 1 / 2, 2 / 3, 1]
@@ -137,6 +140,32 @@ def test_in_order_and_one_by_one_the_total_is_that_of_sequence_alignment(weights
     pairs = best_in_order(weights.tolist(), [(column, column + 1) for column in range(weights.shape[1])])
     assert [column for _, column in sorted(pairs)] == sorted({column for _, column in pairs})
     assert total(weights, pairs) == pytest.approx(aligned(weights))
+
+
+@given(single_columns())
+def test_many_columns_one_by_one_are_paired_as_few_are(weights):
+    rows, columns = weights.shape
+    each = [(column, column + 1) for column in range(columns)]
+
+    def weights_of(column):
+        (weighty,) = weights[:, column].nonzero()
+        return (weighty, weights[weighty, column]) if len(weighty) else None
+
+    assert best_in_long_order(weights_of, rows, columns) == best_in_order(weights.tolist(), each)
+    equal = [sum(1 << int(row) for row in weights[:, column].nonzero()[0]) for column in range(columns)]
+    assert longest_in_order(equal, rows) == best_in_order((weights > 0).astype(float).tolist(), each)
+
+
+@given(
+    st.lists(st.integers(0, 4), max_size=9), st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=4), min_size=2)
+)
+def test_blocks_of_equal_columns_are_paired_as_weights_are(kinds_of_rows, blocks_of_kinds):
+    kinds = [kind for block in blocks_of_kinds for kind in block]
+    ends = [0, *accumulate(map(len, blocks_of_kinds))]
+    equal = [sum(1 << row for row, other in enumerate(kinds_of_rows) if other == kind) for kind in kinds]
+    weights = [[float(other == kind) for kind in kinds] for other in kinds_of_rows]
+    blocks = [*pairwise(ends)]
+    assert blocks_in_order(equal, blocks, len(weights)) == best_in_order(weights, blocks)
 
 
 def split(weights, blocks):

@@ -73,6 +73,7 @@ def test_the_score_is_the_share_of_equal_arguments():
         ToolCall("weather", {"a": 1.0, "b": {"c": [1, 2]}, "e": "x"}),
     )
     assert calls(ToolMatch(), one).score(0, 0) == 1 / 4
+    assert calls(ToolMatch(), one).table([0], [0]).all_scores().tolist() == [[1 / 4]]
 
 
 def test_calls_that_a_copy_expects_are_compared_anew():
