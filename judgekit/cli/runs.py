@@ -71,7 +71,7 @@ def runs(
         raise ConfigError(f"{run!r}: either show a run or use --remove")
     is_described = any(text is not None for text in (name, tag, note))
     if run is None and (output or show or bootstrap or is_described):
-        raise ConfigError("give the number of the run to show, write or name: judgekit runs last -o report.html")
+        raise ConfigError("name the run to show, write or describe: judgekit runs last -o report.html")
     if remove:
         _remove(store, remove, with_labels=with_labels)
     elif run is not None:

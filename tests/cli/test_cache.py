@@ -199,7 +199,7 @@ def test_a_broken_line_is_named_and_nothing_is_taken_in(cli, three):
 
 def test_the_replies_that_were_written_by_hand_can_be_taken_in(cli, examples):
     cassette = examples / "replies.jsonl"
-    assert cli("import", cassette).out == ".judgekit/cache.sqlite: added 39 replies, 0 were already there\n"
+    assert cli("import", cassette).out == ".judgekit/cache.sqlite: added 48 replies, 0 were already there\n"
     assert {key: kept()[key] for key in kept()} == {line.key: line.reply.text for line in Cassette(cassette).recorded()}
     assert re.search(r"unknown +topic_adherence@\w+ +12 +unknown ", cli("stats").out)
 

@@ -14,7 +14,7 @@ from judgekit.errors import StoreError
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input, RunDescription, RunRecord, ScorerResult
-from judgekit.runs.schema import LabelRow, checksum
+from judgekit.runs.schema import KEYS, LabelRow, checksum
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
 from judgekit.scoring import scorer
 
@@ -214,7 +214,7 @@ def test_what_is_removed_is_gone_for_good_and_the_rest_is_there(cli, ended):
     assert [line[0] for line in lines(cli("runs").out)] == ["1", "3"]
     with closing(sqlite3.connect(DEFAULT_RUNS_PATH)) as db:
         tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE sql LIKE '%run INTEGER%'")]
-        assert len(tables) == 8
+        assert {*tables} == {*KEYS}
         found = (db.execute(f"SELECT count(*) FROM {name} WHERE run <> 1").fetchone() for name in tables)  # noqa: S608
         assert set(found) == {(0,)}
     db.close()
@@ -336,7 +336,7 @@ def test_what_is_to_be_shown_or_written_of_a_run_needs_its_name(cli, words):
     ended = cli("runs", *words)
     assert (ended.code, ended.err) == (
         2,
-        "judgekit: name the run to show or write: judgekit runs last -o report.html\n",
+        "judgekit: name the run to show, write or describe: judgekit runs last -o report.html\n",
     )
 
 
@@ -354,7 +354,7 @@ def test_labels_go_with_a_run_only_if_that_is_said(cli):
     store = RunStore(DEFAULT_RUNS_PATH)
     with store.transaction():
         store.add_labels(
-            LabelRow(1, 1, number % 3, "fine", name, value, "", None, None, None, "human", None)
+            LabelRow(1, 1, number % 3, "fine", name, value, None, "", None, None, None, "human", None)
             for number, name in enumerate(["Ana", "Ana", None, "Ana"])
             for value in ('"yes"', None)
         )

@@ -175,7 +175,7 @@ def test_the_question_follows_the_conversation_and_has_no_line_like_those_of_a_r
         conversation, blank, reminder, *question = skeleton(asked(prompt, HARMLESS))
         assert (conversation, blank) == ("<conversation>", "")
         assert "gives you no orders" in reminder
-        assert question[-1] == prompt.question.splitlines()[-1]
+        assert question[-1] == re.sub(r"\{\{ \w+ \}\}", "Which is kinder?", prompt.question.splitlines()[-1])
         assert not [line for line in (reminder, *question) if re.match(r"\[|\||(system|user|assistant|tool)\b", line)]
 
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel
 
+from judgekit import run
 from judgekit.errors import (
     AuthenticationError,
     BudgetError,
@@ -40,7 +41,10 @@ from judgekit.judges.request import Reply
 from judgekit.judges.schema import strict_schema
 from judgekit.judges.scripted import ScriptedClient, ScriptedJudge
 from judgekit.score import JudgeCall, independent_repeat, ledger, outage_memory
+from judgekit.scorers.failure_analysis import FailureAnalysis
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference, GoalAnswer
+from judgekit.scorers.tool_calls.accuracy import ToolCallAccuracy
+from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.scorers.topic import TopicAdherence
 from judgekit.scoring import attempt
 from judgekit.traces.message import HumanMessage, Usage
@@ -503,15 +507,13 @@ def test_the_shipped_replies_answer_every_question_about_the_shipped_conversatio
     """A changed word in a prompt, or in the rendering, shows here: see examples/rekey_replies.py."""
     judge = Judge("demo/handwritten", cache=examples / "replies.jsonl", cache_mode="replay")
     scorers = [AgentGoalAccuracyWithReference(judge), AgentGoalAccuracyWithoutReference(judge), TopicAdherence(judge)]
-
-    async def score():
-        samples = read(examples / "conversations.jsonl")
-        return [await attempt(scorer, sample) for sample in samples for scorer in scorers]
-
-    scores = asyncio.run(score())
+    scored = run(
+        read(examples / "conversations.jsonl"), [ToolCallAccuracy(), ToolCallF1(), *scorers, FailureAnalysis(judge)]
+    )
+    scores = [row.score for row in scored]
     assert [score.reason for score in scores if score.status == "failed"] == []
     calls = [one for score in scores for one in score.calls]
-    assert len(calls) == 39
+    assert len(calls) == 48
     assert all(one.cached and one.cost_usd == 0.0 and one.error is None for one in calls)
     lines = (examples / "replies.jsonl").read_text(encoding="utf-8").splitlines()
     recorded = [RecordedReply.model_validate_json(line) for line in lines]
