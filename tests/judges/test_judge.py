@@ -506,7 +506,7 @@ def test_replay_of_a_reply_that_no_longer_fits_is_an_error_and_no_new_question(a
 def test_the_shipped_replies_answer_every_question_about_the_shipped_conversations(examples):
     """A changed word in a prompt, or in the rendering, shows here: see examples/rekey_replies.py."""
     judge = Judge("demo/handwritten", cache=examples / "replies.jsonl", cache_mode="replay")
-    scorers = [AgentGoalAccuracyWithReference(judge), AgentGoalAccuracyWithoutReference(judge), TopicAdherence(judge)]
+    scorers = [TopicAdherence(judge), AgentGoalAccuracyWithReference(judge), AgentGoalAccuracyWithoutReference(judge)]
     scored = run(
         read(examples / "conversations.jsonl"), [ToolCallAccuracy(), ToolCallF1(), *scorers, FailureAnalysis(judge)]
     )
