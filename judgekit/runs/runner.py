@@ -125,8 +125,9 @@ async def score_tasks(
     """
     if not 1 <= concurrency <= _MOST_AT_ONCE:
         raise ConfigError(f"concurrency must be between 1 and {_MOST_AT_ONCE:,}, found {concurrency}")
-    check_follow_ups(scorers, names or [scorer.name for scorer in scorers])
-    scoring = _Scoring(emit, begin)
+    order = [*names] or [scorer.name for scorer in scorers]
+    check_follow_ups(scorers, order)
+    scoring = _Scoring(emit, begin, order)
     stopped = scoring.stopped
     following = [scorer for scorer in scorers if isinstance(scorer, FollowUpScorer)]
     first = {scorer.name for scorer in scorers if scorer not in following} or {scorer.name for scorer in following}
@@ -175,6 +176,7 @@ class _Scoring:
 
     emit: Callable[[Row], object]
     begin: Callable[[int, str, list[JudgeCall]], object]
+    order: Sequence[str]
     stopped: dict[str, JudgeError] = field(default_factory=dict[str, JudgeError])
     scores: dict[int, list[Score]] = field(default_factory=dict[int, list[Score]])
 
@@ -184,13 +186,18 @@ class _Scoring:
             await self._score(task, scorer)
 
     async def score_after(self, task: Task, following: Sequence[FollowUpScorer]) -> None:
-        """Score a sample with scorers that follow others: they get its stored scores, and those that were just made."""
+        """Score a sample with scorers that follow others.
+
+        They get its stored scores and those that were just made, in the order of the run, so that their requests do not depend
+        on which scorer was faster.
+        """
         latest, stored = self.scores.pop(task.number, []), task.stored() if following else SampleScores()
         others = {score.scorer: score for score in (*stored.of_scorers, *latest)}
         for scorer in following:
             others.pop(scorer.name, None)
         for scorer in following:
-            scores = SampleScores([*others.values()], stored.of_people)
+            in_order = sorted(others.values(), key=lambda score: self.order.index(score.scorer))
+            scores = SampleScores(in_order, stored.of_people)
             await self._score(task, scorer, partial(scorer.ascore_after, scores=scores))
         self.scores.pop(task.number, None)
 

@@ -1,12 +1,15 @@
 """Scorers that run after the other scorers of a sample: in runs, resumed runs and runs with added scorers."""
 
+import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from judgekit import (
+    AIMessage,
     FailureAnalysis,
+    HumanMessage,
     Run,
     Sample,
     Score,
@@ -217,3 +220,25 @@ def test_it_has_no_anchors_since_it_is_not_asked_by_itself(samples):
     found = run(samples(4), [ToolCallF1(), analysis()], store=STORE)
     with pytest.raises(ConfigError, match="failure_analysis asks no judge by itself"):
         freeze_anchors(found, 20, scorer="failure_analysis", scorers=[analysis()])
+
+
+def test_the_other_scores_come_in_the_order_of_the_run_whichever_is_first():
+    """Otherwise a request would be another one each time, and none would be answered from the cache."""
+
+    def taking(turns, name):
+        @scorer(name=name, version="1")
+        async def slow(_sample):
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            return 1.0
+
+        return slow
+
+    judged = PromptScorer("tone", ScriptedJudge(lambda _: FITTING))
+    for turns in (0, 50):
+        watching = Watching({})
+        run(
+            [Sample.of([HumanMessage("Hi"), AIMessage("Hello")], id="a")],
+            [taking(turns, "b"), judged, taking(50 - turns, "a"), watching],
+        )
+        assert watching.seen["a"][0] == ["b", "tone", "a"]
