@@ -54,6 +54,7 @@ def audit(
     guarantee: float | None = None,
     delta: float = 0.05,
     epsilon: float = 0.2,
+    keep: bool = True,
 ) -> Audit:
     """Compare the judges of a run with human labels, and store an audit record of the findings beside the run.
 
@@ -77,6 +78,7 @@ def audit(
         delta: The probability that the guarantee fails, in (0, 1), however often it is checked while labels are added.
         epsilon: The margin by which the cheaper judge may be worse than a person in the alternative annotator test, in
             [0, 1). Its authors use 0.2 for expert annotators, 0.15 for skilled ones, and 0.1 for a crowd.
+        keep: Whether to store the audit record.
 
     Raises:
         ConfigError: The run asked no judge, labels name a scorer that it does not have, or a number is out of range.
@@ -112,7 +114,7 @@ def audit(
     for name, record in judged.items():
         history = [label for label in combined.history if label.scorer in questions[name]]
         auditing = _Auditing(run, record, usages, given[name], history, sources, obstacle)
-        audits.append(auditing.audit(guarantee, delta, epsilon))
+        audits.append(auditing.audit(guarantee, delta, epsilon, keep=keep))
         unmatched += auditing.matched.unmatched
     return Audit(run=run.number, sources=sources, scorers=audits, unmatched=dict(unmatched))
 
@@ -173,8 +175,8 @@ class _Auditing:
                 best.unmatched.update(other.unmatched)
         return best, left_out + best.unused_labels  # adding counters drops zeros
 
-    def audit(self, guarantee: float | None, delta: float, epsilon: float) -> ScorerAudit:
-        """Return the findings, and store an audit record of them."""
+    def audit(self, guarantee: float | None, delta: float, epsilon: float, *, keep: bool) -> ScorerAudit:
+        """Return the findings, and store an audit record of them if it is to be kept."""
         matched, pairs = self.matched, self.pairs
         chosen = selection_bias(self.matched, self.kind, self.usages)
         correction = self._correction(chosen)
@@ -213,7 +215,7 @@ class _Auditing:
             else pairs.guarantee(self.rows, guarantee, delta, self._guarantee_obstacle(chosen)),
             notes=[*self._notes(correction, chosen, better), *filter(None, [steps_note])],
         )
-        if better is None:
+        if better is None and keep:
             self._store_record(findings, chosen)
         return findings
 

@@ -18,6 +18,7 @@ _GROUPS = {
     "Results": {
         "runs": "runs",
         "failures": "failures",
+        "view": "view",
         "compare": "compare",
         "plan-comparison": "plan_comparison",
         "export": "export",

@@ -1,13 +1,11 @@
 """A run, or two runs side by side, as one HTML file that needs no server and no network."""
 
 import base64
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import JsonValue
-from pydantic_core import to_json
 
 from judgekit.analysis.compare import Comparison
 from judgekit.analysis.compare_judges import JudgeComparison
@@ -24,10 +22,10 @@ from judgekit.analysis.findings import Audit, ScorerAudit, left_out_lines
 from judgekit.analysis.gates import GateResults
 from judgekit.analysis.losses import Loss, run_losses
 from judgekit.reports.compare_judges import page_data
-from judgekit.reports.detail import sample_detail
 from judgekit.reports.document import render_page, script_json
 from judgekit.reports.glossary import TERMS
 from judgekit.reports.listing import MAX_LISTED, Listing
+from judgekit.reports.packs import ReportSide
 from judgekit.runs.audit_records import Correction
 from judgekit.runs.results import Run
 from judgekit.runs.scorer_counts import UNSCORED_STATUSES
@@ -39,10 +37,7 @@ from judgekit.score import STATUSES
 if TYPE_CHECKING:
     from judgekit.failures.report import FailureReport
 
-Found = TypeVar("Found")
-
-_SCRIPTS = (
-    "dom",
+PAGE_SCRIPTS = (
     "data",
     "route",
     "plots",
@@ -58,6 +53,7 @@ _SCRIPTS = (
     "sample",
     "report",
 )
+SCRIPTS = ("dom", "embedded", *PAGE_SCRIPTS)
 FAILURE_ANALYSIS = "failure_analysis"
 _LOSSES = 50
 _LOSS_SAMPLES = 3
@@ -77,21 +73,74 @@ _DRAWN = {
     "cost",
 }
 """Columns that the page shows in its own way, with links and plots."""
-_AT_ONCE = 16  # samples in a pack; the page relies on this number
-_LEVEL = 3  # of zlib, whose default takes three times as long and makes pages 8 % smaller
 
 
-class _Side(NamedTuple):
-    """A run with its listed samples; ``b`` is the reported run, ``a`` its baseline."""
+class ReportPage(NamedTuple):
+    """The page of a run, or of two that are compared: what it shows at once, and the runs whose samples it reads on demand."""
 
-    name: str
-    run: Run
-    listing: Listing
-    corrections: Mapping[str, Correction]
+    head: Mapping[str, JsonValue]
+    sides: Sequence[ReportSide]
 
-    @property
-    def scorers(self) -> list[str]:
-        return [scorer.name for scorer in self.run.scorers]
+    @classmethod
+    def of(
+        cls,
+        reported: Run | Comparison,
+        audit: Audit | None = None,
+        judges: JudgeComparison | None = None,
+        gates: GateResults | None = None,
+    ) -> "ReportPage":
+        """Return the page of a run or a comparison; see `html_report`."""
+        gates = reported.gates if isinstance(reported, Comparison) else gates or GateResults()
+        head: dict[str, JsonValue] = {
+            "gates": _gates(gates),
+            "glossary": [term._asdict() for term in TERMS],
+            "audit": None
+            if audit is None
+            else _audit(audit, mean_bounds(reported.b if isinstance(reported, Comparison) else reported)),
+            "failures": None,
+        }
+        if isinstance(reported, Comparison):
+            sides, pairs = _compared(reported)
+            head |= {"comparison": _comparison(reported), "pairs": pairs}
+        else:
+            wanted = {number for scorer_audit in (audit.scorers if audit else ()) for number in scorer_audit.opinions}
+            wanted |= {flip.index for pair in (judges.pairs if judges else ()) for flip in pair.flips}
+            wanted |= {gate.sample for gate in gates.gates if gate.sample is not None}
+            if (failures := _failures(reported)) is not None:
+                wanted |= {failure.row.index for issue in failures.issues for failure in issue.failures}
+                head["failures"] = {**failures.as_json(), "headline": failures.headline()}
+            sides = [ReportSide("b", reported, Listing.of(reported, included=wanted), _corrections(reported, audit))]
+        head["judges"] = None if judges is None else page_data(judges)
+        head |= {side.name: _run(side, gates.low_coverage if side.name == "b" else {}) for side in sides}
+        head["notes"] = [
+            note for side in sides for note in _notes(side, f"Run {side.run.number}" if len(sides) > 1 else "The run")
+        ]
+        return cls(head, sides)
+
+    def html(self) -> Iterator[str]:
+        """Yield the page piece by piece, as one file with all samples that it lists."""
+        run = self.sides[0].run
+        columns = summary_columns(run.summary, corrected_means(self.sides[0].corrections))
+        return render_page(
+            "page.html.j2",
+            ["report"],
+            SCRIPTS,
+            served="",
+            title=f"Run {' compared with run '.join(str(side.run.number) for side in self.sides)}",
+            version=run.record.version,
+            columns=columns,
+            rows=column_rows(columns),
+            has_audit=self.head["audit"] is not None,
+            has_failures=self.head["failures"] is not None,
+            gates=self.head["gates"],
+            head=script_json(dict(self.head)),
+            lists=((f"list-{side.name}", _packed(side.list_json())) for side in self.sides),
+            samples=(
+                (f"samples-{side.name}-{number}", _packed(pack))
+                for side in self.sides
+                for number, pack in enumerate(side.packs())
+            ),
+        )
 
 
 def html_report(
@@ -109,47 +158,12 @@ def html_report(
     Numbers cover all samples; of more than 10,000 samples, the page contains those that most deserve a look. Recorded
     content enters the page only as text, and a policy in the page forbids all requests, and all scripts but its own.
     """
-    gates = reported.gates if isinstance(reported, Comparison) else gates or GateResults()
-    head: dict[str, JsonValue] = {
-        "gates": _gates(gates),
-        "glossary": [term._asdict() for term in TERMS],
-        "audit": None
-        if audit is None
-        else _audit(audit, mean_bounds(reported.b if isinstance(reported, Comparison) else reported)),
-    }
-    if isinstance(reported, Comparison):
-        sides, pairs = _compared(reported)
-        head |= {"comparison": _comparison(reported), "pairs": pairs}
-    else:
-        wanted = {number for scorer_audit in (audit.scorers if audit else ()) for number in scorer_audit.opinions}
-        wanted |= {flip.index for pair in (judges.pairs if judges else ()) for flip in pair.flips}
-        wanted |= {gate.sample for gate in gates.gates if gate.sample is not None}
-        if (failures := _failures(reported)) is not None:
-            wanted |= {failure.row.index for issue in failures.issues for failure in issue.failures}
-            head["failures"] = {**failures.as_json(), "headline": failures.headline()}
-        sides = [_Side("b", reported, Listing.of(reported, included=wanted), _corrections(reported, audit))]
-    run = sides[0].run
-    head["judges"] = None if judges is None else page_data(judges)
-    head |= {side.name: _run(side, gates.low_coverage if side.name == "b" else {}) for side in sides}
-    head["notes"] = [
-        note for side in sides for note in _notes(side, f"Run {side.run.number}" if len(sides) > 1 else "The run")
-    ]
-    columns = summary_columns(run.summary, corrected_means(sides[0].corrections))
-    yield from render_page(
-        "page.html.j2",
-        ["report"],
-        _SCRIPTS,
-        title=f"Run {' compared with run '.join(str(side.run.number) for side in sides)}",
-        version=run.record.version,
-        columns=columns,
-        rows=column_rows(columns),
-        has_audit=audit is not None,
-        has_failures="failures" in head,
-        gates=head["gates"],
-        head=script_json(head),
-        lists=((f"list-{side.name}", _packed(side.listing.columns(side.scorers))) for side in sides),
-        samples=(packed for side in sides for packed in _samples(side)),
-    )
+    return ReportPage.of(reported, audit, judges, gates).html()
+
+
+def _packed(content: bytes) -> str:
+    """Return bytes in letters that have no meaning in HTML."""
+    return base64.b64encode(content).decode()
 
 
 def _failures(run: Run) -> "FailureReport | None":
@@ -176,7 +190,7 @@ def _gates(gate_results: GateResults) -> JsonValue:
     }
 
 
-def _compared(comparison: Comparison) -> tuple[list[_Side], list[JsonValue]]:
+def _compared(comparison: Comparison) -> tuple[list[ReportSide], list[JsonValue]]:
     """Return both runs, and for each listed sample of B the place of its counterpart in the list of A."""
     after = Listing.of(comparison.b, included=comparison.changed(MAX_LISTED))
     listed = {entry.number for entry in after.entries}
@@ -185,8 +199,8 @@ def _compared(comparison: Comparison) -> tuple[list[_Side], list[JsonValue]]:
     before = Listing.of(comparison.a, included=shown, left_out=set(pairs.values()) - shown)
     places = {entry.number: position for position, entry in enumerate(before.entries)}
     sides = [
-        _Side("b", comparison.b, after, run_corrections(comparison.b)),
-        _Side("a", comparison.a, before, run_corrections(comparison.a)),
+        ReportSide("b", comparison.b, after, run_corrections(comparison.b)),
+        ReportSide("a", comparison.a, before, run_corrections(comparison.a)),
     ]
     return sides, [places.get(pairs.get(entry.number, -1)) for entry in after.entries]
 
@@ -200,7 +214,7 @@ def _corrections(run: Run, audit: Audit | None) -> Mapping[str, Correction]:
     return corrections
 
 
-def _run(side: _Side, low_coverage: Mapping[str, str]) -> JsonValue:
+def _run(side: ReportSide, low_coverage: Mapping[str, str]) -> JsonValue:
     run, listing, losses = side.run, side.listing, run_losses(side.run)
     lines = {line.scorer: line for line in run.summary}
     records = {name: status.record for name, status in run.audits.items() if status.record is not None}
@@ -306,7 +320,7 @@ def _slice_number(line: ScorerSummary) -> JsonValue:
     return {**_number(line), "few": bool(few), **few}
 
 
-def _notes(side: _Side, called: str) -> Iterator[JsonValue]:
+def _notes(side: ReportSide, called: str) -> Iterator[JsonValue]:
     run, listing = side.run, side.listing
     if any(run.damaged):
         yield f"The file of {called[0].lower()}{called[1:]} is damaged: {run.damaged}."
@@ -384,47 +398,3 @@ def _audited(findings: ScorerAudit, bound: MeanBound) -> JsonValue:
         ],
         **findings.model_dump(mode="json", include={"confusion", "disagreements", "opinions"}),
     }
-
-
-def _samples(side: _Side) -> Iterator[tuple[str, str]]:
-    """Yield the listed samples in packs, each with its name."""
-    run, names = side.run, side.scorers
-    numbers = [entry.number for entry in side.listing.entries]
-    grouped = zip(
-        numbers,
-        _grouped(numbers, ((row.index, row) for row in run.rows(numbers=numbers))),
-        _grouped(numbers, run.conversations(set(numbers).__contains__)),
-        _grouped(
-            numbers, ((number, (scorer, position, exchange)) for number, scorer, position, exchange in run.exchanges())
-        ),
-        strict=True,
-    )
-    damaged: dict[int, dict[tuple[str, int], None]] = {}
-    for number, scorer, position in run.damaged.exchanges:
-        damaged.setdefault(number, {})[scorer, position] = None
-    pack: list[dict[str, JsonValue]] = []
-    for count, (number, rows, kept, exchange) in enumerate(grouped, 1):
-        exchanges = damaged.get(number, {}) | {(scorer, position): detail for scorer, position, detail in exchange}
-        is_damaged = number in run.damaged.conversations
-        pack.append(sample_detail(names, rows, kept[0] if kept else None, exchanges, is_damaged=is_damaged))
-        if len(pack) == _AT_ONCE or count == len(numbers):
-            columns: JsonValue = {name: [detail[name] for detail in pack] for name in pack[0]}
-            yield f"samples-{side.name}-{(count - 1) // _AT_ONCE}", _packed(columns)
-            pack = []
-
-
-def _grouped(numbers: Sequence[int], pairs: Iterator[tuple[int, Found]]) -> Iterator[list[Found]]:
-    """Yield the items found for each of these numbers; both come in ascending order."""
-    waiting = next(pairs, None)
-    for number in numbers:
-        here: list[Found] = []
-        while waiting is not None and waiting[0] <= number:
-            if waiting[0] == number:
-                here.append(waiting[1])
-            waiting = next(pairs, None)
-        yield here
-
-
-def _packed(value: JsonValue) -> str:
-    """Return compressed JSON in letters that have no meaning in HTML; similar values compress well if adjacent."""
-    return base64.b64encode(zlib.compress(to_json(value), _LEVEL)).decode()

@@ -25,6 +25,7 @@ from judgekit.traces.sample_path import ValuePath, sample_value, value_text
 from judgekit.traces.trace import Trace
 
 SCRIPTS = ("dom", "conversation", "label")
+SERVED_SCRIPTS = ("dom", "conversation", "served", "queue", "label")
 _STYLES = ("report", "label")
 _CONVERSATION = ("damaged", "messages", "baseline", "unlinked")
 NONE_VISIBLE = "none_visible"
@@ -67,7 +68,7 @@ class LabelSheet:
     def samples(self) -> Mapping[int, Sample]:
         """The samples that were stored, by number, with what the scorer looks at."""
         wanted = {drawn.number for drawn in self.drawn_samples}
-        samples = dict(self.run.conversations(wanted.__contains__))
+        samples = dict(self.run.conversations(numbers=wanted))
         if self.scorer.scope == "own":
             return {number: sample.without_sub_agents() for number, sample in samples.items()}
         return samples
@@ -95,8 +96,11 @@ class LabelSheet:
         """The question in a sentence."""
         return self.scorer.question or f"How would you score {self.scorer.name} here?"
 
-    def page(self) -> Iterator[str]:
-        """Yield the sheet piece by piece as one static page, which works offline and exports the labels as CSV."""
+    def page(self, write_token: str = "") -> Iterator[str]:
+        """Yield the sheet piece by piece as one static page, which works offline and exports the labels as CSV.
+
+        With a ``write_token``, the page sends each label to the server that it came from, with this token.
+        """
         contents = [script_json(self._content(drawn.number)) for drawn in self.drawn_samples]
         about: dict[str, JsonValue] = {
             "run": self.run.number,
@@ -108,13 +112,15 @@ class LabelSheet:
             "choices": [list(drawn) for drawn in self.choices],
             "marks": NONE_VISIBLE if NONE_VISIBLE in self.scorer.scale else None,
             "samples": [list(drawn) for drawn in self.drawn_samples],
+            "served": bool(write_token),
         }
         # The key tells the labels that a browser stores from those of another sheet.
         about["key"] = hashlib.sha256("".join((script_json(about), *contents)).encode()).hexdigest()
         return render_page(
             "label.html.j2",
             _STYLES,
-            SCRIPTS,
+            SERVED_SCRIPTS if write_token else SCRIPTS,
+            served=write_token,
             title=f"Label run {self.run.number}: {self.scorer.name}",
             version=self.run.record.version,
             head=script_json(about),

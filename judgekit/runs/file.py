@@ -4,7 +4,7 @@ import os
 import sqlite3
 import weakref
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -15,8 +15,16 @@ from judgekit.database import ACCESS_CODES, DATABASE_ERRORS, connect, enable_wal
 from judgekit.errors import StoreError
 from judgekit.locations import require_local
 from judgekit.runs.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, is_intact
+from judgekit.runs.units import CopiedRecording, RunUnits
 
 _MOST_DICTIONARIES = 50  # in memory
+_COPIED = """
+    WITH counted AS (
+        SELECT recording_hash AS hash, "group", count(*) AS samples, min(number) AS first FROM samples
+        WHERE run = ? AND recording_hash IS NOT NULL GROUP BY recording_hash, "group"
+    )
+    SELECT * FROM counted WHERE hash IN (SELECT hash FROM counted GROUP BY hash HAVING sum(samples) > 1) ORDER BY first
+"""
 _ADVICE = {
     sqlite3.SQLITE_FULL: "free some disk space; the scores so far are saved",
     sqlite3.SQLITE_BUSY: "another program is writing to it; try again when it is done",
@@ -33,6 +41,7 @@ class RunFile:
         self.path = None if path is None else require_local(path, "runs are kept in a SQLite file, which must be local")
         self.read_only = read_only
         self._dictionaries: dict[tuple[int, int], bytes | None] = {}
+        self._units: tuple[object, RunUnits] | None = None
         path = self.path
         if path is not None and path.is_dir():
             raise StoreError(f"{path}: cannot hold runs: it is a folder; name a file in it")
@@ -88,6 +97,11 @@ class RunFile:
         return StoreError(f"{self.path}: {what} is damaged: its checksum does not match")
 
     @property
+    def version(self) -> tuple[int, int]:
+        """Numbers that change whenever the file is changed, by this connection or by others. Those of another one differ."""
+        return next(self._select("PRAGMA data_version"))[0], self._db.total_changes
+
+    @property
     def is_current(self) -> bool:
         """Whether the path still leads to the file that was opened."""
         if self.path is None:
@@ -108,6 +122,17 @@ class RunFile:
             row = next(self._select("SELECT * FROM dictionaries WHERE run = ? AND id = ?", run, dictionary), None)
             self._dictionaries[run, dictionary] = row[2] if row is not None and is_intact(row) else None
         return self._dictionaries[run, dictionary]
+
+    def copied_recordings(self, run: int) -> Sequence[CopiedRecording]:
+        """Return the recordings that several samples have, by group."""
+        return [CopiedRecording(*row) for row in self._select(_COPIED, run)]
+
+    def _run_units(self, run: int) -> RunUnits:
+        """Return the units of a run, which are read again when the file has changed."""
+        key = (run, *self.version)
+        if self._units is None or self._units[0] != key:
+            self._units = key, RunUnits(self.copied_recordings(run))
+        return self._units[1]
 
     def _select(self, sql: str, *values: object) -> Iterator[tuple[Any, ...]]:
         with self._explaining_errors():

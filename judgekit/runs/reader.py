@@ -14,7 +14,7 @@ from judgekit.runs.file import RunFile
 from judgekit.runs.hashes import SampleHashes
 from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, Row, RunDescription, RunRecord, ScorerResult
 from judgekit.runs.schema import KEYS, IssueRow, LabelRow, SampleRow, ScoreRow, decompress, is_intact
-from judgekit.runs.units import CopiedRecording, RunUnits
+from judgekit.runs.units import RunUnits
 from judgekit.runs.usage import ConversationUsage
 from judgekit.score import JudgeCall, JudgeExchange, Score, ScoreStatus
 from judgekit.traces.fast_models import construct
@@ -29,13 +29,6 @@ _SCORES = "SELECT * FROM scores WHERE run = ?"
 _SAMPLES = "SELECT * FROM samples WHERE run = ? AND number IN (SELECT value FROM json_each(?))"
 _OF_NUMBERS = " AND sample IN (SELECT value FROM json_each(?))"
 """Many numbers as one value, since the number of values in a statement is limited."""
-_COPIED = """
-    WITH counted AS (
-        SELECT recording_hash AS hash, "group", count(*) AS samples, min(number) AS first FROM samples
-        WHERE run = ? AND recording_hash IS NOT NULL GROUP BY recording_hash, "group"
-    )
-    SELECT * FROM counted WHERE hash IN (SELECT hash FROM counted GROUP BY hash HAVING sum(samples) > 1) ORDER BY first
-"""
 _CONVERSATION = "SELECT * FROM conversations WHERE run = ? AND number = ?"
 
 
@@ -71,6 +64,10 @@ class RunReader(RunFile):
     def numbers(self) -> Sequence[int]:
         """Return the numbers of all runs, oldest first."""
         return [number for (number,) in self._select("SELECT number FROM runs ORDER BY number")]
+
+    def record_checksums(self) -> Mapping[int, int]:
+        """Return the checksums of the records of all runs, oldest first, by which to tell those that have changed."""
+        return dict(self._select("SELECT number, checksum FROM runs ORDER BY number"))
 
     def record(self, number: int | None = None) -> RunRecord:
         """Return the record of a run, or of the last one.
@@ -190,7 +187,7 @@ class RunReader(RunFile):
 
         A failed score stands for one that is damaged, or whose sample is.
         """
-        names, units = self._names(run), RunUnits(self.copied_recordings(run))
+        names, units = self._names(run), self._run_units(run)
         last = (-1, -1)
         with self._reading("a score"):
             for score, is_whole, sample in self._with_samples(sql, run, *values):
@@ -281,6 +278,11 @@ class RunReader(RunFile):
         stamps = self._select("SELECT * FROM stamps WHERE run = ?", run)
         return next((datetime.fromtimestamp(row[1], UTC) for row in stamps if is_intact(row)), None)
 
+    def label_state(self) -> tuple[int, int]:
+        """Return the number of all human labels in the file, and when the last one was given."""
+        count, last = next(self._select("SELECT count(*), coalesce(max(given_at), 0) FROM labels"))
+        return count, last
+
     def issue_rows(self, run: int, scorer: str) -> Iterator[IssueRow]:
         """Yield the stored issues of a run's failures. Damaged rows are left out, since they can be made again."""
         for row in self._select("SELECT * FROM issues WHERE run = ? AND scorer = ?", run, scorer):
@@ -297,6 +299,11 @@ class RunReader(RunFile):
         for row in filter(is_intact, self._select("SELECT * FROM samples WHERE run = ?", run)):
             numbers.setdefault(row[2], []).append(row[1])
         return numbers
+
+    def sample_page(self, run: int, start: int, limit: int) -> Sequence[int]:
+        """Return the numbers of up to ``limit`` samples of a run, from ``start`` on."""
+        sql = "SELECT number FROM samples WHERE run = ? AND number >= ? ORDER BY number LIMIT ?"
+        return [number for (number,) in self._select(sql, run, start, limit)]
 
     def unscored_calls(self, run: int, first: int = 0) -> Iterator[tuple[str, Sequence[JudgeCall] | None]]:
         """Yield the judge calls of attempts that gave no score or were repeated, each with its scorer.
@@ -330,10 +337,6 @@ class RunReader(RunFile):
         sql = "SELECT id FROM samples WHERE run = ? GROUP BY id HAVING count(*) > 1"
         return [sample_id for (sample_id,) in self._select(sql, run)]
 
-    def copied_recordings(self, run: int) -> Sequence[CopiedRecording]:
-        """Return the recordings that several samples have, by group."""
-        return [CopiedRecording(*row) for row in self._select(_COPIED, run)]
-
     def usage_by_sample(self, run: int) -> Iterator[tuple[int, ConversationUsage]]:
         """Yield the number and the usage of each conversation that has a score. Damaged samples are left out."""
         sql = """
@@ -355,11 +358,11 @@ class RunReader(RunFile):
         row = next(self._select(_CONVERSATION, run, number), None)
         return row is not None and self._dictionary(row) is not None
 
-    def damaged(self, run: int) -> DamagedRows:
-        """Return the conversations and judge replies of a run that are damaged."""
+    def damaged(self, run: int, numbers: Collection[int] | None = None) -> DamagedRows:
+        """Return the conversations and judge replies of a run, or of some of its samples, that are damaged."""
         names = self._names(run)
-        conversations = self._select("SELECT * FROM conversations WHERE run = ?", run)
-        exchanges = self._select("SELECT * FROM exchanges WHERE run = ?", run)
+        conversations = self._select(*_of("conversations", "number", run, numbers))
+        exchanges = self._select(*_of("exchanges", "sample", run, numbers))
         return DamagedRows(
             frozenset(number for _, number, *row in conversations if self._dictionary((run, number, *row)) is None),
             frozenset(
@@ -370,17 +373,19 @@ class RunReader(RunFile):
         )
 
     def conversations(
-        self, run: int, sample_filter: Callable[[int], bool] = lambda _: True
+        self, run: int, sample_filter: Callable[[int], bool] = lambda _: True, numbers: Collection[int] | None = None
     ) -> Iterator[tuple[int, Sample]]:
-        """Yield the stored samples that are wanted, with their numbers.
+        """Yield the stored samples that are wanted, with their numbers; only ``numbers`` are looked at, if given.
 
         Raises:
             StoreError: One of them is damaged.
         """
-        numbers = "SELECT number FROM conversations WHERE run = ? AND number > ? ORDER BY number LIMIT ?"
+        of_numbers = "" if numbers is None else " AND number IN (SELECT value FROM json_each(?))"
+        sql = f"SELECT number FROM conversations WHERE run = ? AND number > ?{of_numbers} ORDER BY number LIMIT ?"  # noqa: S608
+        wanted = () if numbers is None else (_listed(numbers),)
         last = -1
         # An open statement would keep this connection from writing once another connection has written.
-        while block := list(self._select(numbers, run, last, _READ_AT_ONCE)):
+        while block := list(self._select(sql, run, last, *wanted, _READ_AT_ONCE)):
             for (number,) in block:
                 if not isinstance(number, int) or number <= last:
                     raise self._damaged(f"the order of the conversations of run {run}")
@@ -393,9 +398,9 @@ class RunReader(RunFile):
                     yield number, self._unpacked(Sample, row[-2], what, dictionary)
 
     def exchanges(
-        self, run: int, except_scorers: Collection[tuple[int, str, int]] = ()
+        self, run: int, except_scorers: Collection[tuple[int, str, int]] = (), numbers: Collection[int] | None = None
     ) -> Iterator[tuple[int, str, int, JudgeExchange]]:
-        """Yield requests to judges with their replies.
+        """Yield requests to judges with their replies; only those about samples with these ``numbers``, if given.
 
         Each comes with its sample's number, its scorer, and its position among the score's calls.
 
@@ -405,7 +410,8 @@ class RunReader(RunFile):
         scorers = {
             index: (scorer.name, scorer.exchange_dictionary) for index, scorer in enumerate(self.record(run).scorers)
         }
-        for row in self._select("SELECT * FROM exchanges WHERE run = ? ORDER BY sample, scorer, call", run):
+        sql, *values = _of("exchanges", "sample", run, numbers)
+        for row in self._select(f"{sql} ORDER BY sample, scorer, call", *values):
             _, number, index, call, body, _ = row
             scorer, dictionary = scorers.get(index, ("", b""))
             if (number, scorer, call) not in except_scorers:
@@ -417,6 +423,14 @@ class RunReader(RunFile):
     def _unpacked(self, kind: type[PackedRecord], body: bytes, what: str, dictionary: bytes) -> PackedRecord:
         with self._reading(what):
             return kind.model_validate_json(decompress(body, dictionary))
+
+
+def _of(table: str, column: str, run: int, numbers: Collection[int] | None) -> tuple[str, *tuple[object, ...]]:
+    """Return a statement that selects the rows of a run, or of some of its samples, with its values."""
+    sql = f"SELECT * FROM {table} WHERE run = ?"  # noqa: S608 - our own names
+    if numbers is None:
+        return sql, run
+    return f"{sql} AND {column} IN (SELECT value FROM json_each(?))", run, _listed(numbers)  # noqa: S608
 
 
 def _listed(numbers: Iterable[int]) -> str:

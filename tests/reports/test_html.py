@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit import Run, Sample, Score, ToolCall, ToolCallF1, ToolMessage, check_gates, compare, run, scorer
-from judgekit.reports import html, listing, sheet
+from judgekit.reports import html, listing, packs, sheet
 from judgekit.reports.detail import sample_detail
 from judgekit.reports.document import PAGE_FOLDER, join_scripts
 from judgekit.reports.html import html_report
@@ -129,16 +129,19 @@ def test_the_page_refers_to_nothing_outside_and_has_no_handlers():
     ],
 )
 def test_the_script_has_no_way_to_make_text_into_more_or_to_send_it(sink):
-    script = join_scripts(html._SCRIPTS).replace('"http://www.w3.org/2000/svg"', "")
+    script = join_scripts(html.SCRIPTS).replace('"http://www.w3.org/2000/svg"', "")
     assert not re.search(sink, script)
 
 
 def test_the_page_unpacks_as_many_samples_as_are_packed_together():
-    assert f"const AT_ONCE = {html._AT_ONCE};" in join_scripts(html._SCRIPTS)
+    assert f"const AT_ONCE = {packs.SAMPLES_IN_PACK};" in join_scripts(html.SCRIPTS)
+
+
+SERVED = ("served", "live", "queue", "runs")  # see tests/view
 
 
 def test_all_scripts_of_the_folder_are_in_a_page():
-    assert {f"{name}.js" for name in (*html._SCRIPTS, *sheet.SCRIPTS)} == {
+    assert {f"{name}.js" for name in (*html.SCRIPTS, *sheet.SCRIPTS, *SERVED)} == {
         path.name for path in PAGE_FOLDER.glob("*.js")
     }
 

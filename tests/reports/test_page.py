@@ -32,6 +32,7 @@ from judgekit.traces.recording import Label
 from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import Trace
 from tests.failures.conftest import analyzed, failing  # noqa: F401 - a fixture
+from tests.hostile import HOSTILE
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
 expect = sync_api.expect
@@ -666,13 +667,6 @@ def test_without_scripts_the_numbers_are_there(demo, browser):
 
 
 # --- what was recorded is hostile
-
-
-HOSTILE = (
-    *("<script>alert(1)</script>", "</script><script>alert(2)</script>", "<!--<script>"),
-    *("<img src=x onerror=alert(3)>", "\"'><svg onload=alert(4)>", "javascript:alert(5)", "\u2028alert(6)\u2029"),
-    *("__proto__", "\u202e\u2066reversed", "{{ 7 * 7 }}", "]]>&lt;b&gt;", ""),
-)
 
 
 @pytest.fixture(scope="module")

@@ -3,21 +3,7 @@
 const STATUSES = ["scored", "skipped", "failed", "abstained"];
 const AT_ONCE = 16;
 
-const loaded = new Promise((resolve) => {
-  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", resolve);
-  else resolve();
-});
 const pause = () => new Promise((resolve) => setTimeout(resolve));
-
-async function unpacked(id) {
-  if (!document.getElementById(id)) await loaded;
-  if (!document.getElementById(id)) throw new Error("This file is incomplete: its end is missing.");
-  const packed = atob(document.getElementById(id).textContent);
-  const bytes = new Uint8Array(packed.length);
-  for (let at = 0; at < packed.length; at++) bytes[at] = packed.charCodeAt(at);
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Response(stream).json();
-}
 
 /** A run: the only one, or one of two that are compared. */
 class Side {
@@ -55,7 +41,6 @@ class Side {
 
   /** Reads the texts of all samples, a few at a time so that the page stays responsive. */
   async readAll(told) {
-    await loaded;
     for (let number = 0; number * AT_ONCE < this.size; number++) {
       const pack = await unpacked(`samples-${this.name}-${number}`);
       for (let at = 0; at < pack.scores.length; at++) {
@@ -65,7 +50,7 @@ class Side {
       }
       this.read = this.texts.length;
       told();
-      await pause();
+      await untilWanted();
     }
   }
 }
@@ -96,7 +81,7 @@ function textOf(sample) {
 const report = { head: null, a: null, b: null, samples: [], scorers: [] };
 
 async function read() {
-  report.head = JSON.parse(document.getElementById("head").textContent);
+  report.head = await headOf();
   const { b, a, pairs } = report.head;
   report.b = await Side.of("b", b);
   report.a = a ? await Side.of("a", a) : null;

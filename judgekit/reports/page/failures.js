@@ -20,6 +20,7 @@ function issueOf(issue) {
     el("p", {}, el("strong", { class: "number" }, percent(best.value)), " of the run ", corrected.corrected ? "as people would see it " : "by the judge ", interval(best),
       typeof best.low === "number" ? el("small", { title: best.method }, `${percent(best.low)} – ${percent(best.high)}`) : null),
     fix ? el("p", {}, "To change: ", recorded(fix)) : null,
+    report.edit?.(issue),
     failuresOf(failures));
 }
 

@@ -11,6 +11,7 @@ let isKept = false;
 // --- what the browser stores, if it may
 
 function restore() {
+  if (sheet.served) return;
   try {
     const found = JSON.parse(localStorage.getItem(STORED));
     if (!found || found.labels?.length !== SIZE) return;
@@ -27,6 +28,7 @@ function restore() {
 }
 
 function keep() {
+  if (sheet.served) return (isKept = true);
   try {
     localStorage.setItem(STORED, JSON.stringify(state));
     isKept = true;
@@ -46,10 +48,10 @@ const inWords = (value) => sheet.choices.find(([, written]) => written === value
 function give(value) {
   const { at } = state;
   const before = state.labels[at].value;
-  const after = before === value ? "" : value;
+  const after = before === value && !sheet.served ? "" : value;
   steps.push({ at, before });
   state.labels[at].value = after;
-  changed();
+  changed(0);
   const said = after ? `Sample ${at + 1}: ${inWords(after)}.` : `Sample ${at + 1}: label removed.`;
   if (sheet.marks && after && after !== sheet.marks && !state.labels[at].message) {
     draw(`${said} Now name the message where it went wrong.`);
@@ -61,12 +63,15 @@ function give(value) {
 function undo() {
   const step = steps.pop();
   if (!step) return say("Nothing to undo.");
+  if (sheet.served && !step.before) return go(step.at, `Sample ${step.at + 1}: its label is stored, give another one to change it.`);
   state.labels[step.at].value = step.before;
-  changed();
+  state.at = step.at;
+  changed(0);
   go(step.at, `Sample ${step.at + 1}: ${step.before ? inWords(step.before) : "no label"} again.`);
 }
 
-function changed() {
+function changed(pause = 800) {
+  if (sheet.served) return send(state.at, pause);
   state.unsaved = true;
   keep();
 }
@@ -267,6 +272,7 @@ function start() {
   });
   addEventListener("beforeunload", (event) => state.unsaved && event.preventDefault());
   draw();
+  if (sheet.served) askName();
   document.documentElement.dataset.ready = "usable";
 }
 

@@ -1,0 +1,42 @@
+// What `judgekit view` serves: the head of the page, packs of samples on demand, and news of changes.
+
+const page = location.pathname.replace(/\/$/, "");
+
+async function fetched(path, sent) {
+  const headers = { "content-type": "application/json", "x-judgekit-token": document.documentElement.dataset.token };
+  const reply = await fetch(path, sent === undefined ? {} : { method: "POST", headers, body: JSON.stringify(sent) });
+  if (reply.status === 403) throw new Error("This page belongs to a server that has ended: open the address that judgekit view prints.");
+  const content = await reply.json();
+  if (!reply.ok) throw new Error(content.error);
+  return content;
+}
+
+const unpacked = (id) => fetched(`${page}/${id}.json`);
+
+async function headOf() {
+  const head = await fetched(`${page}.json`);
+  for (const kind of ["audit", "failures"]) document.querySelector(`#top nav a[href="#/${kind}"]`).hidden = !head[kind];
+  return head;
+}
+
+/** Resolves when the texts of the next samples are wanted: for a search, or for the reasons of a scorer. */
+async function untilWanted() {
+  const wanted = ({ view, filters }) => view === "samples" && (filters.q || filters.scorer || report.scorers.length === 1);
+  do await new Promise((resolve) => setTimeout(resolve, 50));
+  while (!wanted(here()));
+}
+
+/** Calls a function whenever the file of runs has changed: by events, or by a poll where they are cut. */
+function follow(changed) {
+  let last = null;
+  let busy = Promise.resolve();
+  const take = (version) => {
+    if (last !== null && version !== last) busy = busy.then(changed).catch(() => {});
+    last = version;
+  };
+  const events = new EventSource("/events");
+  events.addEventListener("message", (event) => take(event.data));
+  setInterval(async () => {
+    if (events.readyState !== EventSource.OPEN) take((await fetched("/version.json")).version);
+  }, 5000);
+}

@@ -1,0 +1,300 @@
+"""What the pages show, as their twins in JSON say it."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from judgekit import Run, Sample, Score, run, scorer
+from judgekit.analysis.stored_labels import stored_labels
+from judgekit.runs.store import RunStore
+from judgekit.traces.message import AIMessage, HumanMessage
+from tests.hostile import HOSTILE
+from tests.view.conftest import Kind, samples, serving
+
+
+def test_runs_are_listed_newest_first_with_their_numbers(demo):
+    with demo.opened() as client:
+        answer = client.get("/runs.json").json()
+        assert [entry["number"] for entry in answer["runs"]] == [2, 1]
+        first = answer["runs"][1]
+        assert first["state"] == "ended"
+        assert first["judges"] == ["demo/handwritten"]
+        assert first["scorers"][0]["name"] == "tool_call_f1"
+        line = Run.stored(1, demo.path).summary["tool_call_f1"]
+        assert first["scorers"][0]["value"] == pytest.approx(line.value)
+        assert first["scorers"][0]["low"] == pytest.approx(line.interval[0])
+
+
+def test_a_run_is_served_as_its_report_without_its_samples(demo):
+    with demo.opened() as client:
+        page, head = client.get("/runs/1"), client.get("/runs/1.json").json()
+        assert len(page.text) < 200_000
+        assert head["b"]["number"] == 1
+        listed = client.get("/runs/1/list-b.json").json()
+        assert listed["numbers"] == list(range(14))
+        pack = client.get("/runs/1/samples-b-0.json").json()
+        assert len(pack["messages"]) == 14
+        assert pack["messages"][0]
+
+
+def test_two_runs_are_compared(demo):
+    with demo.opened() as client:
+        head = client.get("/runs/1/compare/2.json").json()
+        assert (head["a"]["number"], head["b"]["number"]) == (1, 2)
+        for side in "ab":
+            assert client.get(f"/runs/1/compare/2/list-{side}.json").json()["numbers"] == list(range(14))
+            assert client.get(f"/runs/1/compare/2/samples-{side}-0.json").status_code == 200
+
+
+def test_rows_come_a_hundred_at_a_time(tmp_path):
+    run(samples(250), [Kind()], store=tmp_path / "runs.sqlite")
+    with serving(tmp_path / "runs.sqlite") as served, served.opened() as client:
+        seen, start = [], 0
+        while start is not None:
+            part = client.get("/runs/1/samples.json", params={"start": start}).json()
+            seen += [row["index"] for row in part["rows"]]
+            start = part["next"]
+        assert seen == list(range(250))
+
+
+def test_packs_hold_what_the_file_of_the_report_holds(served):
+    with served.opened() as client:
+        packs = [client.get(f"/runs/1/samples-b-{number}.json").json() for number in range(2)]
+        assert [len(pack["scores"]) for pack in packs] == [16, 14]
+        texts = [score[0]["reason"] for pack in packs for score in pack["scores"]]
+        assert texts == [f"because of {number}" for number in range(30)]
+
+
+def test_a_page_is_made_again_when_scores_are_added(served):
+    with served.opened() as client:
+        before, version = client.get("/runs/2.json").json(), client.get("/version.json").json()
+        assert client.get("/version.json").json() == version
+        run(samples(5), [Kind()], store=served.path)
+        assert client.get("/version.json").json() != version
+        assert client.get("/runs/2.json").json() == before
+        assert [entry["number"] for entry in client.get("/runs.json").json()["runs"]] == [3, 2, 1]
+
+
+def test_a_run_without_an_end_shows_its_progress(tmp_path):
+    path = tmp_path / "runs.sqlite"
+    run(samples(3), [Kind()], store=path)
+    store = RunStore(path)
+    store.change(store.record(1).model_copy(update={"ended_at": None, "samples": 10}))
+    with serving(path) as served, served.opened() as client:
+        [entry] = client.get("/runs.json").json()["runs"]
+        assert (entry["state"], entry["done"], entry["samples"]) == ("running or interrupted", 3, 10)
+        with store.transaction() as db:
+            db.execute("DELETE FROM scores WHERE sample = 2")
+        assert client.get("/runs.json").json()["runs"][0]["state"] == "running"
+
+
+def test_a_damaged_run_is_listed_as_that(served):
+    with sqlite3.connect(served.path) as db:
+        db.execute("UPDATE runs SET checksum = 0 WHERE number = 1")
+    db.close()
+    with served.opened() as client:
+        assert [entry["state"] for entry in client.get("/runs.json").json()["runs"]] == ["ended", "damaged"]
+        answer = client.get("/runs/1.json")
+        assert answer.status_code == 400
+        assert "damaged" in answer.json()["error"]
+
+
+def test_another_file_in_its_place_is_noticed(served, tmp_path):
+    with served.opened() as client:
+        version = client.get("/version.json").json()
+        run(samples(2), [Kind()], store=tmp_path / "other.sqlite")
+        for ending in ("-wal", "-shm"):
+            (tmp_path / f"runs.sqlite{ending}").unlink(missing_ok=True)
+        (tmp_path / "other.sqlite").replace(served.path)
+        assert client.get("/version.json").json() != version
+        assert len(client.get("/runs.json").json()["runs"]) == 1
+
+
+def test_changes_are_told_as_events(served):
+    with served.opened() as client, client.stream("GET", "/events") as events:
+        lines = (line for line in events.iter_lines() if line.startswith("data:"))
+        first = next(lines)
+        threading.Thread(target=lambda: run(samples(1), [Kind()], store=served.path)).start()
+        assert next(lines) != first
+
+
+def test_reads_are_short(served):
+    """Runs can be removed while pages are open, though an open read would block that."""
+    with served.opened() as client:
+        for path in (
+            "/runs.json",
+            "/runs/1.json",
+            "/runs/1/samples-b-0.json",
+            "/runs/1/label/kind",
+            "/runs/1/compare/2.json",
+        ):
+            assert client.get(path).status_code == 200
+        RunStore(served.path).remove([1])
+        assert client.get("/runs/1.json").status_code == 400
+
+
+def test_labels_are_stored_as_they_are_given(served):
+    with served.opened() as client:
+        path = "/runs/1/label/kind"
+        queue = client.get(f"{path}.json", params={"annotator": "Ann"}).json()
+        assert (queue["labeled"], queue["own"], len(queue["samples"])) == (0, {}, 30)
+        number = queue["samples"][0][0]
+        sent = {"annotator": "Ann", "number": number, "value": "faithful", "reason": "so it is", "message": "2"}
+        value = next(iter(Run.stored(1, served.path).scorers[0].scale), "yes")
+        answer = served.post(client, path, {**sent, "value": value})
+        assert answer.status_code == 200
+        assert answer.json()["own"] == {str(number): {"value": value, "reason": "so it is", "message": "2"}}
+        [label] = stored_labels(Run.stored(1, served.path))
+        assert (label.annotator, label.number, label.value, label.message, label.selection) == (
+            "Ann",
+            number,
+            value,
+            2,
+            "random",
+        )
+        assert label.recordings == Run.stored(1, served.path).recordings
+        others = client.get(f"{path}.json", params={"annotator": "Bob"}).json()
+        assert (others["labeled"], others["own"]) == (1, {})
+
+
+def test_the_queue_hides_the_verdicts_and_what_others_say(served):
+    with served.opened() as client:
+        served.post(
+            client, "/runs/1/label/kind", {"annotator": "Ann", "number": 3, "value": "yes", "reason": "Ann says so"}
+        )
+        for path in ("/runs/1/label/kind", "/runs/1/label/kind.json?annotator=Bob"):
+            assert "because of" not in client.get(path).text
+            assert "Ann says so" not in client.get(path).text
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        *({}, [], {"number": 1, "value": "yes"}, {"number": 1, "value": "yes", "annotator": " "}),
+        *({"number": 99, "value": "yes", "annotator": "Ann"}, {"number": 1, "value": "", "annotator": "Ann"}),
+        *({"number": 1, "value": "perhaps", "annotator": "Ann"}, {"number": 1, "value": None, "annotator": "Ann"}),
+        *(
+            {"number": 1, "value": {}, "annotator": "Ann"},
+            {"number": 1, "value": "yes", "annotator": "Ann", "message": "x"},
+        ),
+        {"number": 1, "value": "yes", "annotator": "openai/gpt-5"},
+    ],
+)
+def test_what_is_no_label_is_not_stored(served, sent):
+    with served.opened() as client:
+        answer = served.post(client, "/runs/1/label/kind", sent)
+        assert answer.status_code == 400
+        assert answer.json()["error"]
+        assert not stored_labels(Run.stored(1, served.path))
+
+
+def test_two_people_label_at_once(served):
+    failed = []
+
+    def label(name: str) -> None:
+        with served.opened() as client:
+            for number in range(15):
+                answer = served.post(
+                    client, "/runs/1/label/kind", {"annotator": name, "number": number, "value": "yes"}
+                )
+                failed.extend([answer.text] if answer.status_code != 200 else [])
+
+    threads = [threading.Thread(target=label, args=(name,)) for name in ("Ann", "Bob")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    labels = stored_labels(Run.stored(1, served.path))
+    assert {(label.annotator, label.number) for label in labels} == {
+        (name, number) for name in ("Ann", "Bob") for number in range(15)
+    }
+
+
+def test_labels_appear_in_the_audit_and_no_audit_record_is_written(served):
+    with served.opened() as client:
+        assert client.get("/runs/1.json").json()["audit"] is None
+        for number in range(10):
+            served.post(client, "/runs/1/label/kind", {"annotator": "Ann", "number": number, "value": "yes"})
+        [found] = client.get("/runs/1.json").json()["audit"]["scorers"]
+        assert found["name"] == "kind"
+        assert len(found["opinions"]) == 10
+        assert not (served.path.parent / "audits").exists()
+
+
+def test_failures_are_edited(analyzed):
+    stored = analyzed({"a": ("forgot", "the agent", "it forgot"), "b": ("none_visible", "", "")})
+    with serving(stored.store.path) as served, served.opened() as client:
+        [issue] = client.get("/runs/1.json").json()["failures"]["issues"]
+        sent = {"issue": issue["id"], "status": "fixed", "name": "Forgets"}
+        assert served.post(client, "/runs/1/failures", sent).status_code == 200
+        [edited] = client.get("/runs/1.json").json()["failures"]["issues"]
+        assert (edited["name"], edited["status"]) == ("Forgets", "fixed")
+        assert served.post(client, "/runs/1/failures", {**sent, "issue": "nothing"}).status_code == 400
+        assert served.post(client, "/runs/1/failures", {**sent, "status": "gone"}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "evil",
+    [
+        *HOSTILE,
+        "".join(HOSTILE),
+        "\ud800",
+        "${alert(1)}",
+        "%3Cscript%3E",
+        "\x00",
+        "a\nb",
+        "'",
+        "`",
+        "--!>",
+        "<base href=x>",
+        "<style>*{}</style>",
+        "&lt;script&gt;",
+        "\\u003cscript>",
+    ],
+)
+def test_what_was_recorded_stays_text(tmp_path, evil):
+    @scorer(name="evil")
+    def unkind(sample: Sample) -> Score:
+        return Score.scored("evil", 0.5, label=evil or None, reason=evil)
+
+    path = tmp_path / "runs.sqlite"
+    sample = Sample.of([HumanMessage(evil), AIMessage(evil)], id=evil or "none", metadata={evil: evil})
+    run([sample, *samples(1)], [unkind], store=path)
+    with serving(path) as served, served.opened() as client:
+        for address in ("/runs", "/runs/1", "/runs/1/compare/1"):
+            page = client.get(address)
+            assert page.headers["content-type"].startswith("text/html")
+            assert not any(text in page.text for text in ("alert(1)</", "onerror=", "<base", "<svg onload"))
+        for address in (
+            "/runs.json",
+            "/runs/1.json",
+            "/runs/1/list-b.json",
+            "/runs/1/samples-b-0.json",
+            "/runs/1/samples.json",
+        ):
+            twin = client.get(address)
+            assert twin.headers["content-type"] == "application/json"
+            json.loads(twin.text)
+
+
+QUIET = """
+import sys
+from pathlib import Path
+from judgekit.view.pages import Pages
+pages = Pages(Path(sys.argv[1]))
+pages.runs(), pages.head((1,)), pages.listed((1,), "b"), pages.pack((1,), "b", 0), pages.rows(1, 0)
+print([name for name in ("scipy", "sklearn", "pandas", "openai") if name in sys.modules])
+"""
+
+
+@pytest.mark.processes
+def test_lists_runs_and_samples_load_no_statistics_of_others(served):
+    ran = subprocess.run(  # noqa: S603 - Python itself
+        [sys.executable, "-c", QUIET, str(served.path)], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == "[]"
