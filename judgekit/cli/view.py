@@ -1,6 +1,5 @@
 """``judgekit view``: show all runs in the browser."""
 
-from importlib.util import find_spec
 from typing import Annotated
 
 import typer
@@ -8,6 +7,7 @@ import typer
 from judgekit.cli import options
 from judgekit.cli.app import app
 from judgekit.cli.outputs import print_line
+from judgekit.distribution import install_command
 from judgekit.errors import ConfigError
 from judgekit.runs.store import DEFAULT_RUNS_PATH
 from judgekit.terminal import console
@@ -17,11 +17,7 @@ from judgekit.terminal import console
 def view(
     host: Annotated[
         str,
-        typer.Option(
-            metavar="NAME",
-            help="The address to serve at: of this machine alone by default. Others reach it under another name, such as its "
-            "host name, with the address that is printed; nothing is encrypted.",
-        ),
+        typer.Option(metavar="NAME", help="Serve to others, under this host name or address; nothing is encrypted."),
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="The port; 0 is any free one.")] = 0,
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser; only print the address.")] = False,
@@ -29,12 +25,11 @@ def view(
 ) -> None:
     """Show all runs in the browser, with their samples, comparisons, failures and audits.
 
-    People label there too: labels are stored as they are given. Pages follow runs that are going on. The judges are never
-    asked.
+    People label there too. Pages follow runs that are going on, and never ask a judge.
     """
-    if missing := [name for name in ("starlette", "uvicorn") if find_spec(name) is None]:
-        raise ConfigError(f"judgekit view needs {' and '.join(missing)}: pip install starlette uvicorn")
-    from judgekit.view.serving import serve  # noqa: PLC0415 - an extra
-
+    try:
+        from judgekit.view.serving import serve  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise ConfigError(f"judgekit view needs starlette and uvicorn: {install_command('view')}") from error
     err = console(stderr=True)
-    serve(store, host, port, opens=not no_open, show=lambda line: print_line(line, err))
+    serve(store, host, port, lambda line: print_line(line, err), opens=not no_open)

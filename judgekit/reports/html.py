@@ -21,6 +21,7 @@ from judgekit.analysis.difference import Difference
 from judgekit.analysis.findings import Audit, ScorerAudit, left_out_lines
 from judgekit.analysis.gates import GateResults
 from judgekit.analysis.losses import Loss, run_losses
+from judgekit.errors import check_choice
 from judgekit.reports.compare_judges import page_data
 from judgekit.reports.document import render_page, script_json
 from judgekit.reports.glossary import TERMS
@@ -116,6 +117,11 @@ class ReportPage(NamedTuple):
             note for side in sides for note in _notes(side, f"Run {side.run.number}" if len(sides) > 1 else "The run")
         ]
         return cls(head, sides)
+
+    def side(self, name: str) -> ReportSide:
+        """Return one of the runs by the name of its side."""
+        check_choice("side of the page", name, [side.name for side in self.sides])
+        return next(side for side in self.sides if side.name == name)
 
     def html(self) -> Iterator[str]:
         """Yield the page piece by piece, as one file with all samples that it lists."""

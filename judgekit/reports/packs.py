@@ -1,8 +1,8 @@
-"""What the page of a report reads on demand: the list of a run's samples, and these samples in packs."""
+"""The list of a run's samples, and these samples in packs, which the page of a report reads on demand."""
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from pydantic import JsonValue
 from pydantic_core import to_json
@@ -11,8 +11,8 @@ from judgekit.reports.detail import sample_detail
 from judgekit.reports.listing import Listing
 from judgekit.runs.audit_records import Correction
 from judgekit.runs.results import Run
-
-Part = TypeVar("Part")
+from judgekit.runs.rows import Row
+from judgekit.score import JudgeExchange
 
 SAMPLES_IN_PACK = 16
 """The page relies on this number."""
@@ -36,56 +36,30 @@ class ReportSide(NamedTuple):
         """Return the list of samples as compressed JSON."""
         return _compressed(self.listing.columns(self.scorers))
 
-    def packs(self, only: int | None = None) -> Iterator[bytes]:
-        """Yield the listed samples in packs as compressed JSON, or only the pack with a number, from 0."""
-        first, last = (0, None) if only is None else (only * SAMPLES_IN_PACK, (only + 1) * SAMPLES_IN_PACK)
-        numbers = [entry.number for entry in self.listing.entries[first:last]]
-        pack: list[dict[str, JsonValue]] = []
-        for detail in _details(self.run, self.scorers, numbers):
-            pack.append(detail)
-            if len(pack) == SAMPLES_IN_PACK:
-                yield _columns(pack)
-                pack = []
-        if pack:
-            yield _columns(pack)
+    def packs(self) -> Iterator[bytes]:
+        """Yield the listed samples in packs, as compressed JSON."""
+        for start in range(0, len(self.listing.entries), SAMPLES_IN_PACK):
+            yield self.pack(start // SAMPLES_IN_PACK)
 
-
-def _details(run: Run, names: Sequence[str], numbers: Sequence[int]) -> Iterator[dict[str, JsonValue]]:
-    """Yield everything to show of the samples with these numbers, in order."""
-    lost = run.store.damaged(run.number, numbers)
-    damaged: dict[int, dict[tuple[str, int], None]] = {}
-    for number, scorer, call in lost.exchanges:
-        damaged.setdefault(number, {})[scorer, call] = None
-    grouped = zip(
-        numbers,
-        _grouped(numbers, ((row.index, row) for row in run.rows(numbers=numbers))),
-        _grouped(numbers, run.conversations(numbers=numbers)),
-        _grouped(
-            numbers, ((number, (scorer, call, reply)) for number, scorer, call, reply in run.exchanges(numbers=numbers))
-        ),
-        strict=True,
-    )
-    for number, rows, kept, replies in grouped:
-        exchanges = damaged.get(number, {}) | {(scorer, call): reply for scorer, call, reply in replies}
-        is_damaged = number in lost.conversations
-        yield sample_detail(names, rows, kept[0] if kept else None, exchanges, is_damaged=is_damaged)
-
-
-def _grouped(numbers: Sequence[int], pairs: Iterator[tuple[int, Part]]) -> Iterator[list[Part]]:
-    """Yield the parts of each of these numbers; both come in ascending order."""
-    waiting = next(pairs, None)
-    for number in numbers:
-        here: list[Part] = []
-        while waiting is not None and waiting[0] <= number:
-            if waiting[0] == number:
-                here.append(waiting[1])
-            waiting = next(pairs, None)
-        yield here
-
-
-def _columns(pack: Sequence[Mapping[str, JsonValue]]) -> bytes:
-    """Return samples field by field, since similar values compress well if adjacent."""
-    return _compressed({name: [detail[name] for detail in pack] for name in pack[0]})
+    def pack(self, at: int) -> bytes:
+        """Return one of the packs, from 0; field by field, since similar values compress well if adjacent."""
+        run, store, names = self.run.number, self.run.store, self.scorers
+        numbers = [entry.number for entry in self.listing.entries[at * SAMPLES_IN_PACK : (at + 1) * SAMPLES_IN_PACK]]
+        lost = store.damaged(run, numbers)
+        rows: dict[int, list[Row]] = {number: [] for number in numbers}
+        for row in store.rows(run, numbers=numbers):
+            rows[row.index].append(row)
+        replies: dict[int, dict[tuple[str, int], JudgeExchange | None]] = {number: {} for number in numbers}
+        for number, scorer, call in lost.exchanges:
+            replies[number][scorer, call] = None
+        for number, scorer, call, reply in store.exchanges(run, lost.exchanges, numbers):
+            replies[number][scorer, call] = reply
+        kept = dict(store.conversations(run, lambda number: number not in lost.conversations, numbers))
+        details = [
+            sample_detail(names, rows[at], kept.get(at), replies[at], is_damaged=at in lost.conversations)
+            for at in numbers
+        ]
+        return _compressed({name: [detail[name] for detail in details] for name in details[0]} if details else {})
 
 
 def _compressed(content: JsonValue) -> bytes:

@@ -68,7 +68,7 @@ class LabelSheet:
     def samples(self) -> Mapping[int, Sample]:
         """The samples that were stored, by number, with what the scorer looks at."""
         wanted = {drawn.number for drawn in self.drawn_samples}
-        samples = dict(self.run.conversations(numbers=wanted))
+        samples = dict(self.run.conversations(wanted.__contains__))
         if self.scorer.scope == "own":
             return {number: sample.without_sub_agents() for number, sample in samples.items()}
         return samples

@@ -65,9 +65,9 @@ class RunReader(RunFile):
         """Return the numbers of all runs, oldest first."""
         return [number for (number,) in self._select("SELECT number FROM runs ORDER BY number")]
 
-    def record_checksums(self) -> Mapping[int, int]:
-        """Return the checksums of the records of all runs, oldest first, by which to tell those that have changed."""
-        return dict(self._select("SELECT number, checksum FROM runs ORDER BY number"))
+    def record_checksums(self) -> Sequence[tuple[int, int]]:
+        """Return the numbers of all runs, oldest first, with the checksums of their records, which tell those that changed."""
+        return [(number, kept) for number, kept in self._select("SELECT number, checksum FROM runs ORDER BY number")]
 
     def record(self, number: int | None = None) -> RunRecord:
         """Return the record of a run, or of the last one.

@@ -316,35 +316,26 @@ class Run:
             _log.warning("%s: run %d: %s", self.store.path, self.record.number, damaged)
         return damaged
 
-    def conversations(
-        self, sample_filter: Callable[[int], bool] = lambda _: True, *, numbers: Collection[int] | None = None
-    ) -> Iterator[tuple[int, Sample]]:
+    def conversations(self, sample_filter: Callable[[int], bool] = lambda _: True) -> Iterator[tuple[int, Sample]]:
         """Yield the wanted samples with their numbers, in order. A run with ``store_text = false`` has none.
 
         Damaged samples are left out; see `damaged`.
 
         Args:
             sample_filter: Whether to yield the sample with a number; by default, all are yielded.
-            numbers: The numbers of the samples to look at, which takes less time than to look at all.
         """
-        damaged = self._damaged(numbers).conversations
+        damaged = self.damaged.conversations
         return self.store.conversations(
-            self.record.number, lambda number: number not in damaged and sample_filter(number), numbers
+            self.record.number, lambda number: number not in damaged and sample_filter(number)
         )
 
-    def exchanges(self, *, numbers: Collection[int] | None = None) -> Iterator[tuple[int, str, int, JudgeExchange]]:
+    def exchanges(self) -> Iterator[tuple[int, str, int, JudgeExchange]]:
         """Yield the requests to judges with their replies, which are kept if the conversations are.
 
         Each comes with its sample's number, its scorer, and its position in ``score.calls``. Damaged ones are left out;
         see `damaged`.
-
-        Args:
-            numbers: The numbers of the samples to look at, which takes less time than to look at all.
         """
-        return self.store.exchanges(self.record.number, self._damaged(numbers).exchanges, numbers)
-
-    def _damaged(self, numbers: Collection[int] | None) -> DamagedRows:
-        return self.damaged if numbers is None else self.store.damaged(self.record.number, numbers)
+        return self.store.exchanges(self.record.number, except_scorers=self.damaged.exchanges)
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return the rows as a pandas data frame, with the columns of the CSV. A score without a value is ``NaN``.

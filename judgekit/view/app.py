@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio
 from pydantic import JsonValue
@@ -13,94 +13,89 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-import judgekit
+from judgekit.distribution import own_version
 from judgekit.errors import JudgekitError
 from judgekit.reports.document import render_page
 from judgekit.reports.html import PAGE_SCRIPTS
 from judgekit.view.access import Access, Guard
-from judgekit.view.labeling import Queue, Queues
+from judgekit.view.labeling import LabelQueue, LabelQueues
 from judgekit.view.pages import Pages
 
 Answer = TypeVar("Answer")
-SCRIPTS = ("dom", "served", *PAGE_SCRIPTS, "live")
-RUNS_SCRIPTS = ("dom", "plots", "served", "runs")
+_SCRIPTS = ("dom", "served", *PAGE_SCRIPTS, "live")
+_RUNS_SCRIPTS = ("dom", "plots", "served", "runs")
 _POLL_SECONDS = 1.0
-_MOST_BYTES = 2**20
 _MOST = 10**9
 
 
 class App:
-    """The pages of a file of runs, for those who have access to them."""
+    """The pages of a file of runs, for those who have access to them. What blocks is called in threads."""
 
     def __init__(self, pages: Pages, access: Access) -> None:
-        self._pages, self._queues, self._access = pages, Queues(pages.path), access
+        self._pages, self._queues, self._access = pages, LabelQueues(pages.path), access
 
     def asgi(self) -> Guard:
         """Return the application that a server runs."""
-        one, two = "/runs/{run:int}", "/runs/{baseline:int}/compare/{run:int}"
+        pages, queue = self._pages, "/runs/{run:int}/label/{scorer:path}"
         routes = [
             Route("/", self._runs_page),
             Route("/runs", self._runs_page),
-            Route("/runs.json", self._runs),
-            Route("/version.json", self._version),
+            Route("/runs.json", lambda _: _json({"store": str(pages.path), "runs": pages.runs()})),
+            Route("/version.json", lambda _: _json({"version": pages.version()})),
             Route("/events", self._events),
-            Route("/runs/{run:int}/samples.json", self._rows),
-            Route("/runs/{run:int}/failures", self._edit_issue, methods=["POST"]),
-            Route("/runs/{run:int}/label/{scorer:path}.json", self._queue),
-            Route("/runs/{run:int}/label/{scorer:path}", self._label_page, methods=["GET"]),
-            Route("/runs/{run:int}/label/{scorer:path}", self._add_label, methods=["POST"]),
+            Route(
+                "/runs/{run:int}/samples.json",
+                lambda got: _json(pages.rows(_number(got, "run"), _given(got, "start") or 0)),
+            ),
+            Route(
+                f"{queue}.json",
+                self._queue,
+            ),
+            Route(queue, self._label_page, methods=["GET"]),
+            _writing(queue, lambda got, sent: self._use(got, lambda queue: queue.add(sent))),
+            _writing("/runs/{run:int}/failures", lambda got, sent: pages.edit_issue(_number(got, "run"), sent)),
+            _writing("/runs/{run:int}/description", lambda got, sent: pages.describe(_number(got, "run"), sent)),
         ]
-        for path in (one, two):
+        for path in ("/runs/{run:int}", "/runs/{baseline:int}/compare/{run:int}"):
             routes += [
                 Route(path, self._report_page),
-                Route(f"{path}.json", self._head),
+                Route(f"{path}.json", lambda got: _json(pages.use(_key(got), lambda page: dict(page.head)))),
                 Route(f"{path}/list-{{side}}.json", self._listed),
                 Route(f"{path}/samples-{{side}}-{{pack:int}}.json", self._pack),
             ]
-        problems: Mapping[type[Exception], Callable[..., Response]] = {
-            JudgekitError: lambda request, error: _problem(request, str(error), 400),
-            HTTPException: lambda request, error: _problem(request, error.detail, error.status_code),
-            Exception: lambda request, error: _problem(request, f"{type(error).__name__}: {error}", 500),
+        handlers: dict[Any, Callable[..., Response]] = {
+            JudgekitError: lambda got, error: _problem(got, str(error), 400),
+            HTTPException: lambda got, error: _problem(got, error.detail, error.status_code),
         }
-        return Guard(Starlette(routes=routes, exception_handlers=dict(problems)), self._access)
+        return Guard(Starlette(routes=routes, exception_handlers=handlers), self._access)
 
     def _page(self, template: str, scripts: Sequence[str], title: str, *styles: str) -> Response:
         """Return a page that reads its content from its twin."""
-        pieces = render_page(
-            template,
-            ["report", *styles],
-            scripts,
-            title=title,
-            version=judgekit.__version__,
-            served=self._access.write_token,
-            columns=(),
-            has_audit=False,
-            has_failures=False,
-            gates={"results": ()},
-            lists=(),
-            samples=(),
-        )
-        return HTMLResponse("".join(pieces))
+        shown: dict[str, object] = {"title": title, "version": own_version(), "served": self._access.write_token}
+        return HTMLResponse("".join(render_page(template, ["report", *styles], scripts, **shown)))
 
-    async def _runs_page(self, _: Request) -> Response:
-        return self._page("runs.html.j2", RUNS_SCRIPTS, "Runs", "runs")
+    def _runs_page(self, _: Request) -> Response:
+        return self._page("runs.html.j2", _RUNS_SCRIPTS, "Runs", "runs")
 
-    async def _report_page(self, request: Request) -> Response:
+    def _report_page(self, request: Request) -> Response:
         numbers = " compared with run ".join(str(number) for number in reversed(_key(request)))
-        return self._page("page.html.j2", SCRIPTS, f"Run {numbers}")
+        return self._page("page.html.j2", _SCRIPTS, f"Run {numbers}")
 
-    async def _label_page(self, request: Request) -> Response:
-        return HTMLResponse(await self._of_queue(request, lambda queue: "".join(queue.page(self._access.write_token))))
+    def _queue(self, got: Request) -> Response:
+        return _json(self._use(got, lambda queue: queue.state(got.query_params.get("annotator", ""))))
 
-    async def _runs(self, _: Request) -> Response:
-        store = str(self._pages.path)
-        return _json({"store": store, "runs": await run_in_threadpool(self._pages.runs)})
+    def _label_page(self, request: Request) -> Response:
+        return HTMLResponse(self._use(request, lambda queue: "".join(queue.sheet.page(self._access.write_token))))
 
-    async def _version(self, _: Request) -> Response:
-        return _json({"version": await run_in_threadpool(self._pages.version)})
+    def _listed(self, got: Request) -> Response:
+        return _deflated(self._pages.use(_key(got), lambda page: page.side(got.path_params["side"]).list_json()))
+
+    def _pack(self, got: Request) -> Response:
+        side, number = got.path_params["side"], _number(got, "pack")
+        return _deflated(self._pages.use(_key(got), lambda page: page.side(side).pack(number)))
 
     async def _events(self, _: Request) -> Response:
-        """Send a version whenever the file has changed; pages fetch what they show again."""
+        """Send a version whenever the file has changed; pages then fetch again what they show."""
 
         async def versions() -> AsyncIterator[str]:
             last = ""
@@ -112,94 +107,45 @@ class App:
 
         return StreamingResponse(versions(), media_type="text/event-stream")
 
-    async def _head(self, request: Request) -> Response:
-        return _json(await run_in_threadpool(self._pages.head, _key(request)))
-
-    async def _listed(self, request: Request) -> Response:
-        return _deflated(await run_in_threadpool(self._pages.listed, _key(request), request.path_params["side"]))
-
-    async def _pack(self, request: Request) -> Response:
-        side, pack = request.path_params["side"], _number(request.path_params["pack"])
-        return _deflated(await run_in_threadpool(self._pages.pack, _key(request), side, pack))
-
-    async def _rows(self, request: Request) -> Response:
-        run, start = _number(request.path_params["run"]), _given(request, "start") or 0
-        return _json(await run_in_threadpool(self._pages.rows, run, start))
-
-    async def _edit_issue(self, request: Request) -> Response:
-        sent = await _sent(request)
-        issue, status, name = (_text(sent, field) for field in ("issue", "status", "name"))
-        run = _number(request.path_params["run"])
-        await run_in_threadpool(self._pages.edit_issue, run, issue or "", status, name)
-        return _json({})
-
-    async def _queue(self, request: Request) -> Response:
-        annotator = request.query_params.get("annotator", "")
-        return _json(await self._of_queue(request, lambda queue: queue.state(annotator)))
-
-    async def _add_label(self, request: Request) -> Response:
-        sent = await _sent(request)
-
-        def add(queue: Queue) -> JsonValue:
-            queue.add(sent)
-            return queue.state(_text(sent, "annotator") or "")
-
-        return _json(await self._of_queue(request, add))
-
-    async def _of_queue(self, request: Request, ask: Callable[[Queue], Answer]) -> Answer:
-        run, scorer = _number(request.path_params["run"]), request.path_params["scorer"]
+    def _use(self, request: Request, ask: Callable[[LabelQueue], Answer]) -> Answer:
         n, seed = _given(request, "n"), _given(request, "seed") or 0
+        with self._queues.use(_number(request, "run"), request.path_params["scorer"], n, seed) as queue:
+            return ask(queue)
 
-        def use() -> Answer:
-            with self._queues.use(run, scorer, n, seed) as queue:
-                return ask(queue)
 
-        return await run_in_threadpool(use)
+def _writing(path: str, write: Callable[[Request, Mapping[str, JsonValue]], JsonValue]) -> Route:
+    """Return the address of what is changed by a JSON object."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            sent = json.loads(await request.body())
+        except (ValueError, RecursionError):
+            sent = None
+        if not isinstance(sent, dict):
+            raise HTTPException(400, "expected a JSON object")
+        return _json(await run_in_threadpool(write, request, sent))
+
+    return Route(path, endpoint, methods=["POST"])
+
+
+def _number(request: Request, name: str) -> int:
+    number: int = request.path_params[name]
+    if number > _MOST:
+        raise HTTPException(404, f"there is no {name} {number}")
+    return number
 
 
 def _key(request: Request) -> tuple[int, ...]:
     """Return the numbers of the runs of a page, the baseline first."""
-    numbers = [request.path_params.get("baseline"), request.path_params["run"]]
-    return tuple(_number(number) for number in numbers if number is not None)
-
-
-def _number(number: int) -> int:
-    if number > _MOST:
-        raise HTTPException(404, "there is no run or sample with such a number")
-    return number
+    return tuple(_number(request, name) for name in ("baseline", "run") if name in request.path_params)
 
 
 def _given(request: Request, name: str) -> int | None:
     """Return a whole number of the query."""
     text = request.query_params.get(name)
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdecimal() and len(text) < len(str(_MOST))):
+    if text is not None and not (text.isascii() and text.isdecimal() and len(text) < len(str(_MOST))):
         raise HTTPException(400, f"{name}: expected a whole number")
-    return int(text)
-
-
-def _text(sent: Mapping[str, JsonValue], name: str) -> str | None:
-    text = sent.get(name)
-    if text is not None and not isinstance(text, str):
-        raise HTTPException(400, f"{name}: expected a text")
-    return text
-
-
-async def _sent(request: Request) -> dict[str, JsonValue]:
-    """Return the JSON object in a request."""
-    body = bytearray()
-    async for piece in request.stream():
-        body += piece
-        if len(body) > _MOST_BYTES:
-            raise HTTPException(413, "too long")
-    try:
-        sent = json.loads(body)
-    except (ValueError, RecursionError):
-        sent = None
-    if not isinstance(sent, dict):
-        raise HTTPException(400, "expected a JSON object")
-    return sent
+    return None if text is None else int(text)
 
 
 def _json(content: JsonValue, status: int = 200) -> Response:
@@ -209,9 +155,8 @@ def _json(content: JsonValue, status: int = 200) -> Response:
 
 
 def _problem(request: Request, text: str, status: int) -> Response:
-    if request.method == "GET" and not request.url.path.endswith(".json"):
-        return PlainTextResponse(text, status)
-    return _json({"error": text}, status)
+    is_page = request.method == "GET" and not request.url.path.endswith(".json")
+    return PlainTextResponse(text, status) if is_page else _json({"error": text}, status)
 
 
 def _deflated(body: bytes) -> Response:

@@ -5,12 +5,13 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from datetime import timedelta
 
 import pytest
 
 from judgekit import Run, Sample, Score, run, scorer
 from judgekit.analysis.stored_labels import stored_labels
-from judgekit.runs.store import RunStore
+from judgekit.runs.store import RunStore, now
 from judgekit.traces.message import AIMessage, HumanMessage
 from tests.hostile import HOSTILE
 from tests.view.conftest import Kind, samples, serving
@@ -25,7 +26,7 @@ def test_runs_are_listed_newest_first_with_their_numbers(demo):
         assert first["judges"] == ["demo/handwritten"]
         assert first["scorers"][0]["name"] == "tool_call_f1"
         line = Run.stored(1, demo.path).summary["tool_call_f1"]
-        assert first["scorers"][0]["value"] == pytest.approx(line.value)
+        assert first["scorers"][0]["mean"] == pytest.approx(line.value)
         assert first["scorers"][0]["low"] == pytest.approx(line.interval[0])
 
 
@@ -86,10 +87,23 @@ def test_a_run_without_an_end_shows_its_progress(tmp_path):
     store.change(store.record(1).model_copy(update={"ended_at": None, "samples": 10}))
     with serving(path) as served, served.opened() as client:
         [entry] = client.get("/runs.json").json()["runs"]
-        assert (entry["state"], entry["done"], entry["samples"]) == ("running or interrupted", 3, 10)
+        assert (entry["state"], entry["done"], entry["samples"]) == ("running", 3, 10)
         with store.transaction() as db:
-            db.execute("DELETE FROM scores WHERE sample = 2")
-        assert client.get("/runs.json").json()["runs"][0]["state"] == "running"
+            db.execute("DELETE FROM stamps")
+        long_ago = now() - timedelta(hours=1)
+        store.change(store.record(1).model_copy(update={"started_at": long_ago}))
+        assert client.get("/runs.json").json()["runs"][0]["state"] == "interrupted"
+
+
+def test_people_name_runs(served):
+    with served.opened() as client:
+        sent = {"name": "new prompt", "tags": "nightly main"}
+        assert served.post(client, "/runs/1/description", sent).status_code == 200
+        assert served.post(client, "/runs/1/description", {"note": "with tools"}).status_code == 200
+        entry = client.get("/runs.json").json()["runs"][1]
+        assert (entry["name"], entry["note"], entry["tags"]) == ("new prompt", "with tools", ["nightly", "main"])
+        assert served.post(client, "/runs/1/description", {"name": "x" * 101}).status_code == 400
+        assert served.post(client, "/runs/9/description", sent).status_code == 400
 
 
 def test_a_damaged_run_is_listed_as_that(served):
@@ -287,7 +301,8 @@ import sys
 from pathlib import Path
 from judgekit.view.pages import Pages
 pages = Pages(Path(sys.argv[1]))
-pages.runs(), pages.head((1,)), pages.listed((1,), "b"), pages.pack((1,), "b", 0), pages.rows(1, 0)
+pages.runs(), pages.rows(1, 0)
+pages.use((1,), lambda page: (page.head, page.side("b").list_json(), page.side("b").pack(0)))
 print([name for name in ("scipy", "sklearn", "pandas", "openai") if name in sys.modules])
 """
 

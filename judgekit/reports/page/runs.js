@@ -18,7 +18,7 @@ function passes(run) {
   const query = asked();
   const text = query.get("q")?.toLowerCase().trim();
   const is = (name, values) => !query.get(name) || values.includes(query.get(name));
-  const words = [run.number, run.state, run.why, ...run.files ?? [], ...run.judges ?? [], ...run.notes ?? [], ...run.scorers.map((one) => one.name)].join("\n");
+  const words = [run.number, run.state, run.why, ...run.files ?? [], ...run.judges ?? [], run.name ?? "", run.note ?? "", ...run.tags ?? [], ...run.scorers.map((one) => one.name)].join("\n");
   return is("file", run.files ?? []) && is("judge", run.judges ?? []) && is("state", [run.state]) && (!text || words.toLowerCase().includes(text));
 }
 
@@ -49,8 +49,8 @@ function scores(run) {
   return el("ul", { class: "run-scores" }, run.scorers.map((scorer) =>
     el("li", {},
       named(scorer.name, { class: "of" }),
-      el("strong", { class: "number" }, figure(scorer.value)),
-      scorer.value === null ? el("span") : interval(scorer),
+      el("strong", { class: "number" }, figure(scorer.mean)),
+      scorer.mean === null ? el("span") : interval({ ...scorer, value: scorer.mean }),
       el("small", {}, scorer.n === null ? "" : `n ${count(scorer.n)}`, scorer.failed ? `, ${count(scorer.failed)} failed` : ""),
       scorer.judged && run.state !== "damaged" ? el("a", { href: `/runs/${run.number}/label/${encodeURIComponent(scorer.name)}`, "aria-label": `label run ${run.number} for ${visible(scorer.name)}` }, "label") : el("span"))));
 }
