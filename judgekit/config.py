@@ -80,8 +80,12 @@ class Config:
             self._options = {**self._options, "store_text": False}
         self._link(file.judges, fallbacks)
         overruled = {"judge"} if self._judge else set[str]()
-        tables = [{key: value for key, value in table.items() if key not in overruled} for table in file.scorers]
-        self.scorers = [ScorerSpec.from_table(table) for table in tables]
+        self.scorers = [
+            ScorerSpec.parse(given)
+            if isinstance(given, str)
+            else ScorerSpec.from_table({key: option for key, option in given.items() if key not in overruled})
+            for given in file.scorers
+        ]
 
     def selected_judges(self) -> "Mapping[str, Judge]":
         """Return the one judge that overrides all others, or else all judges of the file, by name."""
@@ -222,9 +226,10 @@ class Config:
             raise ConfigError(f"{spec.name}: judge must be a name or a model, found {name!r}")
         if name == "default" and name not in self.judges:
             called = f"{spec.name}:{spec.argument}" if isinstance(spec.argument, str) else spec.name
+            others = f"; the config has {', '.join(self.judges)}, and none is called default" if self.judges else ""
             raise ConfigError(
                 f"{called} asks a judge: name one with --judge provider/model, "
-                f"in {JUDGE_VARIABLE}, or as [judges.default] in {CONFIG_FILE}"
+                f"in {JUDGE_VARIABLE}, or as [judges.default] in {CONFIG_FILE}{others}"
             )
         judge = self.judges_used[name] = self.judge(name)
         return judge

@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from pydantic import Field, JsonValue, TypeAdapter, ValidationError
+from pydantic import Field, JsonValue, TypeAdapter, ValidationError, field_validator
 
 from judgekit.errors import ConfigError, validation_message
 from judgekit.judges.judge import Judge
@@ -44,7 +44,14 @@ class ConfigFile(FrozenModel):
     min_coverage: float | None = Field(default=None, ge=0, le=1)
     no_answer: NoAnswer | None = None
     judges: dict[str, Judge] = Field(default_factory=dict[str, Judge])
-    scorers: Many[JsonObject] = ()
+    scorers: Many[JsonObject | str] = ()
+
+    @field_validator("scorers", mode="before")
+    @classmethod
+    def _must_be_list(cls, scorers: object) -> object:
+        if isinstance(scorers, dict):
+            raise ValueError("write [[scorers]], in two brackets, above each scorer")
+        return scorers
 
 
 _Fallbacks = TypeAdapter(dict[str, list[str]])

@@ -6,7 +6,7 @@ from typing import cast
 
 from pydantic import Field, JsonValue, ValidationError
 
-from judgekit.errors import ConfigError, validation_message
+from judgekit.errors import ConfigError, closest_name, validation_message
 from judgekit.registry import is_reference
 from judgekit.traces.message import FrozenModel, JsonObject, is_unicode
 
@@ -39,6 +39,10 @@ class ScorerSpec(FrozenModel):
     def from_table(cls, table: Mapping[str, JsonValue]) -> "ScorerSpec":
         """Return the spec in a ``[[scorers]]`` table."""
         options = dict(table)
+        if "name" not in table:
+            near = closest_name("name", table)
+            hint = f": did you mean it by {near}?" if near else f", found {', '.join(table) or 'nothing'}"
+            raise ConfigError(f"a [[scorers]] table has no key name{hint}")
         try:
             return cls.model_validate(
                 {"name": options.pop("name", None), "as": options.pop("as", None), "options": options}

@@ -135,6 +135,10 @@ def test_scorers_stand_in_the_order_of_the_file():
     assert [one.name for one in built(text, "openai/a")] == names
 
 
+def test_a_scorer_may_be_a_text_as_on_the_command_line():
+    assert built('scorers = ["tool_call_f1", "rouge:rouge1"]') == [ToolCallF1(), ROUGE("rouge1")]
+
+
 def test_two_scorers_of_one_kind_are_told_apart_by_their_names():
     text = '[[scorers]]\nname = "tool_call_f1"\n[[scorers]]\nname = "tool_call_f1"\nas = "f1_again"\n'
     assert built(text) == [ToolCallF1(), ToolCallF1(name="f1_again")]
@@ -254,8 +258,9 @@ BAD_FILES = {
         '[judges]\nmodel = "openai/a"',
         "mine.toml: judges.model: Input should be an object, found 'openai/a'",
     ),
-    "scorers that are no list": ('[scorers]\nname = "tool_call_f1"', "mine.toml: scorers: Input should be a list"),
-    "a scorer without a name": ('[[scorers]]\nmode = "f1"', "a [[scorers]] table: name: Input should be a valid string, found None"),
+    "scorers that are no list": ('[scorers]\nname = "tool_call_f1"', "mine.toml: scorers: write [[scorers]], in two brackets, above each scorer"),
+    "a scorer without a name": ('[[scorers]]\nmode = "f1"', "a [[scorers]] table has no key name, found mode"),
+    "a scorer whose name is misspelt": ('[[scorers]]\nnmae = "tool_call_f1"', "a [[scorers]] table has no key name: did you mean it by nmae?"),
     "a name that is no text": ('[[scorers]]\nname = "tool_call_f1"\nas = 5', "a [[scorers]] table: as: Input should be a valid string, found 5"),
     "an unknown scorer": (
         '[[scorers]]\nname = "tool_cal_f1"',
@@ -284,6 +289,10 @@ BAD_FILES = {
     "no judge named at all": (
         '[[scorers]]\nname = "topic_adherence"',
         "topic_adherence asks a judge: name one with --judge provider/model, in JUDGEKIT_JUDGE, or as [judges.default] in judgekit.toml",
+    ),
+    "a default judge that is misspelt": (
+        '[judges.defualt]\nmodel = "openai/a"\n[[scorers]]\nname = "topic_adherence"',
+        "topic_adherence asks a judge: name one with --judge provider/model, in JUDGEKIT_JUDGE, or as [judges.default] in judgekit.toml; the config has defualt, and none is called default",
     ),
     "no TOML": ("judges = = 1", "mine.toml: cannot be read: Invalid value (at line 1, column 10)"),
 }  # fmt: skip

@@ -140,6 +140,8 @@ def check_gates(run: Run, gates: Iterable[str], *, min_coverage: float | None = 
     Raises:
         ConfigError: A gate cannot be read, or refers to something that does not exist.
     """
+    if isinstance(gates, str):
+        raise ConfigError(f"gates are a list of texts: check_gates(run, [{gates!r}])")
     names = [scorer.name for scorer in run.record.scorers]
     parsed = [Gate.parse(text, names) for text in gates]
     covered = {gate.scorer for gate in parsed if gate.field in _OF_COVERAGE}
@@ -275,6 +277,10 @@ class Gate:
                 else self._run_value(summary)
             )
         too_few = low_coverage.get(scorer, "") if self.field in _NUMBERS else ""
+        line = summary.scorers.get(scorer)
+        is_mean = line is not None and line.overall is not None and line.overall.name == "mean"
+        if self.field in MEAN_FIELDS and is_mean and not 0 <= self.bound <= 1:
+            explanation += f"; {scorer} is from 0 to 1, and {self.bound:g}% would be {self.bound / 100:g}"
         damaged = sum(len(line.damaged_samples) for line in summary if self.scorer in (None, line.scorer))
         left_out = f"{count_text(damaged, 'damaged row')} left out" if damaged else ""
         met = number is not None and self._is_met(number) and not too_few and not damaged

@@ -150,10 +150,9 @@ def run(
     if dry_run:
         show_planned(built)
         return
-    description = options.changed_description(RunDescription(), name, tag, note)
-    session = new_session(built, store, run_id=run_id, workers=Workers(workers, engine))
-    session.description = description if any(description) else None
-    raise run_and_report(session, show, outputs)
+    described = options.changed_description(RunDescription(), name, tag, note) if name or tag or note else None
+    chosen = Workers(workers, engine)
+    raise run_and_report(new_session(built, store, run_id=run_id, workers=chosen, description=described), show, outputs)
 
 
 @app.command()

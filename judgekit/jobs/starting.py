@@ -12,6 +12,7 @@ from judgekit.jobs.session import Session
 from judgekit.runs.results import Run
 from judgekit.runs.rows import (
     Input,
+    RunDescription,
     RunRecord,
     SampleCount,
     ScorerRecord,
@@ -82,6 +83,7 @@ def new_session(
     run_id: str | None = None,
     concurrency: int | None = None,
     workers: Workers = THIS_PROCESS,
+    description: RunDescription | None = None,
 ) -> Session:
     """Return the session of a new run, of the file that the options name or of given samples.
 
@@ -126,6 +128,7 @@ def new_session(
         concurrency=built.concurrency if concurrency is None else concurrency,
         workers=workers,
         samples=None if samples is None else enumerate(check_samples(samples)),
+        description=description,
     )
 
 

@@ -39,6 +39,8 @@ class _FrontMatter(FrozenModel):
     @field_validator("scale", mode="before")
     @classmethod
     def _labels_are_text(cls, scale: object) -> object:
+        if isinstance(scale, list):
+            raise ValueError("a scale gives each label a value, such as {good: 1, bad: 0}; found a list")
         if not isinstance(scale, dict):
             return scale
         labels = cast("dict[object, object]", scale)
@@ -114,7 +116,13 @@ def _read_prompt(path: Path, text: str) -> Prompt:
         _refuse_aliases_and_repeats(head)
         front = _FrontMatter.model_validate(yaml.safe_load(head))
     except ValidationError as error:
-        raise PromptError(f"{path}: {validation_message(error)}") from error
+        unknown = next(
+            (str(problem["loc"][0]) for problem in error.errors() if problem["type"] == "extra_forbidden"), ""
+        )
+        problem = (
+            unknown_name_message("key", unknown, _FrontMatter.model_fields) if unknown else validation_message(error)
+        )
+        raise PromptError(f"{path}: {problem}") from error
     except RecursionError:
         raise PromptError(f"{path}: nested too deeply") from None
     except (yaml.YAMLError, ValueError) as error:  # ValueError: an invalid date in YAML

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from math import isfinite
 
 from judgekit.aggregates.total import PackedScores
-from judgekit.errors import ConfigError, join_limited
+from judgekit.errors import ConfigError, join_limited, unknown_name_message
 from judgekit.runs.rows import Row
 from judgekit.runs.summary_text import ScorerSummary, one_line
 from judgekit.traces.rendering import quoted_name
@@ -144,6 +144,8 @@ class Summary:
         return iter(self.scorers.values())
 
     def __getitem__(self, scorer: str) -> ScorerSummary:
+        if scorer not in self.scorers:
+            raise KeyError(unknown_name_message("scorer of the summary", scorer, self.scorers))
         return self.scorers[scorer]
 
     def __str__(self) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, TypeGuard, Unpack, cast
 from pydantic import Field, FiniteFloat, JsonValue, field_validator, model_validator
 from pydantic_core import PydanticSerializationError
 
-from judgekit.errors import join_limited, short_repr
+from judgekit.errors import ConfigError, join_limited, short_repr
 from judgekit.traces.message import FrozenModel, JsonObject, Many, Message, RecordId, Requestor, ToolCall
 from judgekit.traces.trace import Trace
 
@@ -209,7 +209,13 @@ class Sample(FrozenModel):
 
     @classmethod
     def of(cls, messages: Sequence[Message], *, id: str | None = None, **references: Unpack[References]) -> "Sample":
-        """Return a sample made of messages. Without an ``id``, it is named after the hash of its messages."""
+        """Return a sample made of messages. Without an ``id``, it is named after the hash of its messages.
+
+        Raises:
+            ConfigError: There is no such argument.
+        """
+        for name in references.keys() - References.__annotations__.keys():
+            raise ConfigError.unknown("argument of Sample.of", name, References.__annotations__)
         trace = Trace(id=id, messages=messages)
         name = id or hashlib.sha256(_json(trace).encode()).hexdigest()[:12]
         return cls.model_validate({"id": name, "trace": trace, **references})

@@ -47,6 +47,17 @@ def test_a_gate_names_a_scorer_a_field_and_a_bound():
         assert gate.text == text.strip()
 
 
+def test_a_text_in_place_of_a_list_is_refused(run_of):
+    with pytest.raises(ConfigError, match=r"gates are a list of texts: check_gates\(run, \['f1 >= 0.9'\]\)"):
+        check_gates(run_of(scored(1.0)), "f1 >= 0.9")
+
+
+def test_a_bound_beyond_the_scale_is_named(run_of):
+    (gate,) = check_gates(run_of(scored(1.0, 1.0)), ["f1 > 90"]).gates
+    assert not gate.met
+    assert gate.explanation.endswith("; f1 is from 0 to 1, and 90% would be 0.9")
+
+
 def test_what_is_no_gate_is_refused_with_its_place_and_the_choices():
     cases = [
         ("tool_cal_f1 >= 0.9", "column 1: no scorer of the run is called 'tool_cal_f1', did you mean 'tool_call_f1'?"),

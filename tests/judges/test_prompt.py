@@ -359,7 +359,7 @@ BAD = {
     "empty file": ("", "expected YAML between two lines of ---"),
     "front matter that is a list": ("---\n- a\n---\nGood?", "the record: Input should be"),
     "no inputs": (file().replace("inputs: [conversation]\n", ""), "inputs: Field required"),
-    "unknown key": (file(scales="{good: 1}"), "scales: Extra inputs are not permitted, found {'good': 1}"),
+    "unknown key": (file(scales="{good: 1}"), "no key is called 'scales', did you mean 'scale'?"),
     "inputs that are no list": (file(inputs="conversation"), "inputs: Input should be a list"),
     "unknown input": (
         file(inputs="[conversation, refrence]"),
@@ -401,7 +401,10 @@ BAD = {
         "scale: YAML reads some labels as [True, False]: quote words such as yes, no, on, off, null",
     ),
     "labels that are one text": (file(scale="{1: 1, '1': 0}"), "scale: labels must be distinct, found [1, '1']"),
-    "a scale that is a list": (file(scale="[good, bad]"), "scale: Input should be an object"),
+    "a scale that is a list": (
+        file(scale="[good, bad]"),
+        "scale: a scale gives each label a value, such as {good: 1, bad: 0}; found a list",
+    ),
     "a step that is no name": (file(steps="[end state]"), "steps must be plain names such as key_points"),
     "a step that there is already": (
         file(steps="[reason]"),

@@ -472,3 +472,8 @@ def test_labels_that_came_with_the_samples_are_shown_once_for_each_sample():
     assert with_labels({"size": "nan"}, {"size": 3}).imported == "imported with the samples: size nan 50%, 3 50% (n=2)"
     assert with_labels({}).imported == ""
     assert with_labels(*({"id": number} for number in range(51))).imported == ""
+
+
+def test_a_scorer_that_is_not_there_is_named_with_those_that_are():
+    with pytest.raises(KeyError, match=r"no scorer of the summary is called 'typo'\. Known: none"):
+        Summary()["typo"]

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from judgekit.errors import ConfigError
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
 from judgekit.traces.sample import ExpectedCall, Ranking, Sample
 from judgekit.traces.trace import Trace
@@ -87,7 +88,7 @@ def test_lists_of_references_become_tuples():
     assert (sample.references, sample.reference_topics, sample.documents) == (("a",), ("b",), ("c",))
 
 
-@pytest.mark.parametrize("known", [{"refrence": "x"}, {"references": "one text"}, {"prediction_score": float("nan")}])
+@pytest.mark.parametrize("known", [{"references": "one text"}, {"prediction_score": float("nan")}])
 def test_references_that_do_not_fit_are_errors(known):
     with pytest.raises(ValidationError, match=next(iter(known))):
         Sample.of(MESSAGES, **known)
@@ -178,3 +179,10 @@ def test_arguments_that_are_too_deep_are_an_error_in_words():
         args = {"a": args}
     with pytest.raises(ValidationError, match="nested too deeply"):
         ToolCall("f", args)
+
+
+def test_a_misspelt_argument_names_the_nearest():
+    with pytest.raises(
+        ConfigError, match=r"^no argument of Sample.of is called 'refrence', did you mean 'reference'\?"
+    ):
+        Sample.of([HumanMessage("Hi")], refrence="x")
