@@ -46,6 +46,7 @@ PAGE_SCRIPTS = (
     "overview",
     "compare",
     "samples",
+    "markdown",
     "conversation",
     "scores",
     "audit",
@@ -226,6 +227,8 @@ def _run(side: ReportSide, low_coverage: Mapping[str, str]) -> JsonValue:
     records = {name: status.record for name, status in run.audits.items() if status.record is not None}
     return {
         "number": run.number,
+        **run.description._asdict(),
+        "agents": [[agent, count] for agent, count in run.usage.agents.most_common() if agent],
         "started": _time(run.started_at),
         "ended": None if run.ended_at is None else _time(run.ended_at),
         "stopped": run.stop_reason,

@@ -24,8 +24,8 @@ from judgekit.traces.sample import Sample
 from judgekit.traces.sample_path import ValuePath, sample_value, value_text
 from judgekit.traces.trace import Trace
 
-SCRIPTS = ("dom", "conversation", "label")
-SERVED_SCRIPTS = ("dom", "conversation", "served", "queue", "label")
+SCRIPTS = ("dom", "markdown", "conversation", "label")
+SERVED_SCRIPTS = ("dom", "markdown", "conversation", "served", "queue", "label")
 _STYLES = ("report", "label")
 _CONVERSATION = ("damaged", "messages", "baseline", "unlinked")
 NONE_VISIBLE = "none_visible"

@@ -166,19 +166,18 @@ class Run:
     def _counts(self) -> "_Counts":
         """The summary and the usage, which are counted in one pass."""
         summary = Summary({scorer.name: ScorerSummary(scorer.name, scorer.signature) for scorer in self.record.scorers})
-        usage, agents = UsageTotals(), set[str]()
+        usage = UsageTotals()
         for sample in self.store.scored_samples(self.record.number):
             for row in sample.rows:
                 summary.add(row)
             if sample.usage is not None:
                 usage.add(sample.usage)
-                agents.add(sample.usage.agent or "")
         for scorer, calls in self.store.unscored_calls(self.record.number):
             if calls is None:
                 summary[scorer].add_lost_calls()
             else:
                 summary[scorer].add_unscored(calls)
-        families = model_families(agents)
+        families = model_families(usage.agents)
         for line in summary:
             line.missing = self.samples.samples - line.total
             line.qualifier = self.samples.qualifier

@@ -108,6 +108,7 @@ class UsageTotals:
         with_repeated_calls: The number of conversations that repeat a call with equal arguments.
         with_warnings: The number of conversations that gave warnings when they were read.
         origins: The number of ungrouped conversations by the hash of their session or user.
+        agents: The number of conversations by agent, see `agent_of`; empty text stands for those that name none.
     """
 
     conversations: int = 0
@@ -116,6 +117,7 @@ class UsageTotals:
     with_repeated_calls: int = 0
     with_warnings: int = 0
     origins: Counter[int] = field(default_factory=Counter[int], repr=False)
+    agents: Counter[str] = field(default_factory=Counter[str], repr=False)
     _numbers: dict[str, "array[float]"] = field(default_factory=dict[str, "array[float]"], repr=False)
 
     def add(self, usage: ConversationUsage) -> None:
@@ -123,6 +125,7 @@ class UsageTotals:
         self.conversations += 1
         self.with_repeated_calls += usage.repeats_calls
         self.with_warnings += usage.has_warnings
+        self.agents[usage.agent or ""] += 1
         if usage.origin is not None:
             self.origins[usage.origin] += 1
         self.tool_results += usage.tool_results

@@ -20,6 +20,7 @@ from judgekit.judges.scripted import ScriptedJudge
 from judgekit.reports.glossary import TERMS, terms_in
 from judgekit.reports.html import html_report
 from judgekit.runs.audit_records import Correction
+from judgekit.runs.rows import RunDescription
 from judgekit.score import JudgeCall, Score
 from judgekit.scorers.goal import AgentGoalAccuracyWithReference
 from judgekit.scorers.groundedness import Groundedness
@@ -386,6 +387,56 @@ def test_filters_and_order_leave_and_sort_what_they_say(long, opened):
         expect(page.locator(STATUS)).to_have_text("1,000 of 1,000 samples")
 
 
+def test_what_failed_stands_out_by_weight_and_shape_and_what_is_full_recedes(demo, opened):
+    with opened(demo, "#/samples?sort=low:tool_call_accuracy") as page:
+        page.wait_for_selector("html[data-ready=read]")
+        low, full = page.locator(".rows .number.low").first, page.locator(".rows .number.full").first
+        weight = "one => Number(getComputedStyle(one).fontWeight)"
+        assert low.evaluate(weight) > 700 > 500 > full.evaluate(weight)
+        assert low.evaluate("one => getComputedStyle(one, '::before').content").startswith('"\u25be"')
+        assert {text[:4] for text in page.locator(".rows .number.full").all_inner_texts()} == {"1.00"}
+        assert page.locator(".rows .number.partial").first.evaluate(weight) == 600
+
+
+def test_rows_show_what_was_asked_and_what_was_answered_last(demo, opened):
+    with opened(demo, "#/samples") as page:
+        row = page.locator(".rows .row", has_text="wrong_argument")
+        expect(row.locator(".question")).to_contain_text("user Can you find a slot with Tomasz")
+        expect(row.locator(".answer")).to_contain_text("agent Done.")
+        turn_to(page, "#/samples?scorer=tool_call_f1")
+        expect(row.locator(".question")).to_contain_text("user Can you find a slot with Tomasz")
+
+
+def test_values_are_filtered_by_what_the_address_says(long, opened):
+    with opened(long, "#/samples?scorer=halves&value=%3C0.5") as page:
+        expect(page.locator(STATUS)).to_have_text("428 of 1,000 samples")
+        assert page.input_value("input[name=value]") == "<0.5"
+        for text, samples in (("1", 84), ("<=0", 85), (">= .5", 512), ("!=1", 856)):
+            page.fill("input[name=value]", text)
+            page.press("input[name=value]", "Enter")
+            expect(page.locator(STATUS)).to_have_text(f"{samples} of 1,000 samples")
+        assert "value=%21%3D1" in page.evaluate("location.hash")
+        page.fill("input[name=value]", "<high>")
+        page.press("input[name=value]", "Enter")
+        expect(page.locator(STATUS)).to_contain_text("the value <high> is no number such as 0.5, <0.5 or >=0.5")
+        assert page.get_attribute("input[name=value]", "aria-invalid") == "true"
+
+
+def test_a_phone_shows_the_value_of_each_scorer_by_its_name(demo, opened):
+    with opened(demo, "#/samples", viewport=PHONE) as page:
+        page.wait_for_selector("html[data-ready=read]")
+        names = page.locator(".rows .row").first.locator(".scorer-name")
+        assert [name.strip() for name in names.all_inner_texts()] == [
+            *("tool_call_accuracy", "tool_call_f1", "topic_adherence", "agent_goal_accuracy_with_reference")
+        ]
+        assert names.evaluate_all("all => all.every((one) => one.scrollWidth <= one.clientWidth)")
+        for value in page.locator(".rows .row").first.locator(".value .number").all():
+            box = value.bounding_box()
+            assert 0 < box["x"] < box["x"] + box["width"] < PHONE["width"]
+        cut = "all => all.filter((one) => one.scrollHeight > one.clientHeight + 1).length"
+        assert page.locator(".rows .row").evaluate_all(cut) == 0
+
+
 def test_the_names_of_scorers_stand_whole_above_their_values(demo, opened):
     with opened(demo, "#/samples") as page:
         heads = page.locator(".heads a")
@@ -437,13 +488,13 @@ def test_keys_lead_through_the_samples(long, opened):
 
 def test_a_list_that_is_scrolled_is_there_again_on_the_way_back(long, opened):
     with opened(long, "#/samples") as page:
-        page.evaluate("scrollTo(0, 18000)")
+        page.evaluate("scrollTo(0, 28000)")
         expect(page.locator(".rows .id", has_text="task-501")).to_have_count(1)
         page.locator(".rows .id", has_text="task-501").click()
         page.wait_for_selector("article.sample")
         page.go_back()
         page.wait_for_selector(".samples")
-        assert page.evaluate("scrollY") == pytest.approx(18_000, abs=400)
+        assert page.evaluate("scrollY") == pytest.approx(28_000, abs=400)
 
 
 def test_two_runs_stand_beside_each_other(compared, opened):
@@ -558,6 +609,14 @@ def test_an_audit_leads_to_the_samples_on_which_people_and_the_judge_differ(audi
         expect(page.locator("h1")).to_have_text("Run 1")
 
 
+def test_the_report_of_an_audit_opens_at_the_audit(audited, opened):
+    with opened(audited, "") as page:
+        assert page.inner_text("h1") == "Audit"
+        assert page.evaluate("location.hash") == "#/audit"
+        page.click("#top nav a >> text=Overview")
+        expect(page.locator("h1")).to_have_text("Run 1")
+
+
 def test_what_is_not_corrected_says_why_and_shows_the_raw_mean_alone(tmp_path, audit_saying, opened):
     [found] = audit_saying("").scorers
     refused = found.model_copy(update={"correction": Correction(unavailable_reason="5 labels are too few")})
@@ -569,6 +628,169 @@ def test_what_is_not_corrected_says_why_and_shows_the_raw_mean_alone(tmp_path, a
         mean = page.locator(".card").first
         assert "not corrected: 5 labels are too few" in mean.inner_text()
         assert mean.locator(".dot").count() == 1
+
+
+MARKDOWN = """# Your *options*
+
+I compared **three flights** for *you*, `BA 117` first: __init__, 2*3*4 and my_file_name stay.
+
+| flight | price |
+|:--|--:|
+| BA 117 | **$412** |
+| <img src=x onerror=alert(1)> | a \\| b |
+
+1. Book it
+   with a bag
+2. Wait
+   - until Friday
+
+> The fare includes one bag.
+
+See [the <b>rules</b>](javascript:alert(2)) and ![seat](https://evil.example/x.png).
+
+---
+```python
+"**as is** <script>alert(3)</script>"
+```"""
+
+
+def test_markdown_is_rendered_as_text_with_what_judges_quote_marked(tmp_path, opened):
+    @scorer
+    def quoting(sample: Sample) -> Score:
+        quotes = [
+            {"message": 2, "quote": quote} for quote in ("| BA 117 | **$412** |", "compared **three flights** for")
+        ]
+        return Score.scored("quoting", 1.0, details={"evidence": quotes})
+
+    report(run([Sample.of([HumanMessage("*now*"), AIMessage(MARKDOWN)])], [quoting]), tmp_path / "report.html")
+    with opened(tmp_path / "report.html", "#/sample/0") as page:
+        shown = page.locator("#b-message-2 .markdown")
+        assert shown.locator(".heading").inner_text() == "Your options"
+        assert shown.locator("strong").all_inner_texts() == ["three flights", "$412"]
+        assert shown.locator("em").all_inner_texts() == ["options", "you"]
+        assert shown.locator("code").all_inner_texts() == ["BA 117"]
+        assert "__init__, 2*3*4 and my_file_name stay." in shown.inner_text()
+        assert shown.locator("th").all_inner_texts() == ["flight", "price"]
+        cells = ["BA 117", "$412", "<img src=x onerror=alert(1)>", "a \\| b"]
+        assert shown.locator("td").all_inner_texts() == cells
+        assert [" ".join(one.split()) for one in shown.locator("li").all_inner_texts()] == [
+            *("1. Book it with a bag", "2. Wait", "• until Friday")
+        ]
+        assert shown.locator("blockquote").inner_text() == "The fare includes one bag."
+        assert (
+            "the <b>rules</b> (javascript:alert(2)) and" not in shown.inner_text()
+        )  # an address with brackets is left
+        assert "seat (https://evil.example/x.png)" in shown.inner_text()
+        assert shown.locator("pre").inner_text() == '"**as is** <script>alert(3)</script>"'
+        assert shown.locator("mark.quote").all_inner_texts() == ["compared ", "three flights", " for", "BA 117", "$412"]
+        assert page.locator("main a[href*=evil], main img, main script, main b").count() == 0
+        page.locator("#b-message-2").get_by_role("button", name="as recorded").click()
+        assert shown.evaluate("one => one.textContent") == MARKDOWN
+        page.locator("#b-message-2").get_by_role("button", name="as Markdown").click()
+        assert shown.locator("th").count() == 2
+
+
+ODD = [
+    *("*" * 20_000, "`" * 20_000, "[" * 20_000, "|" * 19_000 + "\n" + "|-" * 400, "**a " * 5_000, "*a " * 6_000),
+    *(
+        "> " * 9_000,
+        "- " * 9_000,
+        "#" * 19_000,
+        "![a](" * 3_000,
+        "```\n" * 4_001,
+        "| a |\n|---|\n" * 1_500,
+        "\r\n- a\r\n" * 2_000,
+    ),
+    *(
+        "\n".join(" " * depth + "- a" for depth in range(150)),
+        "***a** b*",
+        "**",
+        "a\n|",
+        "|-|\n|-|",
+        "~~~",
+        "\n" * 19_000,
+    ),
+]
+
+
+def test_no_markdown_takes_long_or_loses_a_word(tmp_path, opened):
+    (tmp_path / "report.html").write_text("".join(html_report(run([sample(1)], [evens]))), encoding="utf-8")
+    rendered = """(text) => {
+      const since = performance.now();
+      written(text, []);
+      const took = performance.now() - since;
+      return [took, written(text, [{ pattern: /a/g, kind: "hit" }]).textContent];
+    }"""
+    with opened(tmp_path / "report.html") as page:
+        for text in (*ODD, *HOSTILE, "".join(HOSTILE)):
+            took, shown = page.evaluate(rendered, text)
+            assert took < 5_000, text[:20]
+            assert shown.count("a") >= text.count("a"), text[:20]
+        draw = random.Random(7)  # noqa: S311 - not a secret
+        for _ in range(500):
+            text = "".join(
+                draw.choices(["*", "**", "`", "|", "-", "\n", "word", " ", "[a](b)", "#", ">", "1.", "```"], k=30)
+            )
+            assert page.evaluate(rendered, text)[1].count("word") >= text.count("word"), text
+
+
+def test_what_was_expected_stands_above_the_conversation(demo, opened):
+    with opened(demo, "#/sample/2") as page:
+        box = page.locator(".talk .expected")
+        assert box.bounding_box()["y"] < page.locator(".message").first.bounding_box()["y"] < DESKTOP["height"]
+        assert "A 45-minute meeting" in box.inner_text()
+        first = box.locator(".expected-calls li").first.inner_text()
+        assert first.startswith('find_free_slots {"date": "2025-09-12", "attendees": [')
+        box.locator("summary").click()
+        assert "A 45-minute meeting" not in box.inner_text()
+
+
+def test_rows_of_matched_calls_show_their_arguments(tmp_path, opened):
+    calls = [ToolCall("get_order", {"order": number}, id=str(number)) for number in range(3)]
+    results = [ToolMessage("{}", tool_call_id=str(number)) for number in range(3)]
+    made = Sample.of([AIMessage("", tool_calls=calls), *results], reference_tool_calls=[calls[1], calls[0], calls[2]])
+    report(run([made], [ToolCallF1()]), tmp_path / "report.html")
+    with opened(tmp_path / "report.html", "#/sample/0") as page:
+        rows = page.locator(".diff.equal td[data-name=made]")
+        assert rows.all_inner_texts() == [f'1 get_order {{"order": {number}}}' for number in (1, 0, 2)]
+
+
+def test_signatures_are_behind_a_fold(demo, opened):
+    with opened(demo) as page:
+        signature = Run.stored(1, demo.parent / "runs.sqlite").scorers[0].signature
+        assert "signature" not in page.locator(".lines thead").inner_text()
+        assert signature not in shown(page)
+        unfold(page)
+        assert signature in shown(page)
+
+
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_the_head_names_the_run_and_its_agents(tmp_path, opened, viewport):
+    evil = "".join(HOSTILE)
+    made = [
+        sample(number).model_copy(update={"metadata": {"agent": f"bot {number % 5} {evil}"}}) for number in range(9)
+    ]
+    scored = run(made, [evens], store=tmp_path / "runs.sqlite")
+    scored.store.describe(1, RunDescription(f"night {evil}", f"note {evil}", ("nightly", "gpt-6")))
+    report(scored, tmp_path / "report.html")
+    with opened(tmp_path / "report.html", viewport=viewport) as page:
+        assert page.inner_text("h1").startswith("Run 1 night <script>")
+        about = page.locator(".about").inner_text()
+        assert about.startswith("agents bot 0 <script>")
+        assert "and 2 more" in about
+        assert {"nightly", "gpt-6"} <= {*about.split()}
+        assert "note <script>" in about
+        assert page.locator("main script, main img, main [onerror], main style").count() == 0
+        assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+
+
+def test_a_comparison_is_one_table_and_each_run_is_behind_a_fold(compared, opened):
+    with opened(compared) as page:
+        assert page.locator("main table:visible").count() == 1
+        page.click("summary >> text=B: run 2")
+        expect(page.locator(".lines:not(.differences) tbody tr")).to_have_count(2)
+        unfold(page)
+        assert page.locator(".lines:not(.differences)").count() == 2
 
 
 # --- gates

@@ -1,15 +1,15 @@
 // A conversation as a chat, with messages numbered as judges saw them, and calls and results folded.
 
-/** The place of a recording's messages in the page: the prefix of their ids, all their numbers, and the path of a sub-agent. */
-const placeOf = (messages, prefix, unlinked = []) => (messages ? { prefix, path: "", numbers: new Set(numbersOf(messages, unlinked, "")) } : null);
+/** The place of a recording's messages in the page: the prefix of their ids, all of them by number, and the path of a sub-agent. */
+const placeOf = (messages, prefix, unlinked = []) => (messages ? { prefix, path: "", numbers: new Map(numbered(messages, unlinked, "")) } : null);
 
 const numberIn = (path, index) => (path ? `${path}.${index + 1}` : index + 1);
 
-/** Returns the numbers of the messages of a conversation and of its sub-agents, as text. */
-const numbersOf = (messages, unlinked, path) =>
-  messages.flatMap((message, index) => [`${numberIn(path, index)}`, ...(message.sub_agents ?? []).flatMap(numbersIn)]).concat(unlinked.flatMap(numbersIn));
+/** Returns the messages of a conversation and of its sub-agents, each with its number as text. */
+const numbered = (messages, unlinked, path) =>
+  messages.flatMap((message, index) => [[`${numberIn(path, index)}`, message], ...(message.sub_agents ?? []).flatMap(numberedIn)]).concat(unlinked.flatMap(numberedIn));
 
-const numbersIn = (agent) => numbersOf(agent.messages, agent.unlinked ?? [], agent.path);
+const numberedIn = (agent) => numbered(agent.messages, agent.unlinked ?? [], agent.path);
 
 /** Returns a note on why a sample has no conversation. */
 const withoutMessages = ({ damaged }) =>
@@ -69,7 +69,7 @@ function part(kind, text, more, marks, folded) {
     const shown = () => prose(readable(text), marks, "pre");
     return fold([el("span", { class: "preview" }, oneLine(text)), el("small", {}, `${count(text.length)} characters`)], shown, { class: "result" });
   }
-  if (kind === "text") return prose(text, marks);
+  if (kind === "text") return written(text, marks);
   if (kind === "reasoning") return fold([el("span", { class: "kind" }, "reasoning"), el("span", { class: "preview" }, oneLine(text))], () => prose(text, marks), { class: "result" });
   if (kind === "refusal") return el("div", { class: "refusal" }, el("span", { class: "kind" }, "refusal"), prose(text, marks));
   if (kind === "media") return el("p", { class: "media" }, el("span", { class: "kind" }, text), " ", recorded(more.join(", ")));

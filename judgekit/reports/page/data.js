@@ -11,6 +11,7 @@ class Side {
     Object.assign(this, { name, run, list });
     this.texts = [];
     this.reasons = [];
+    this.previews = [];
     this.read = 0;
     this.places = new Map(list.numbers.map((number, at) => [number, at]));
     this.scorers = new Map(run.scorers.map((one, at) => [one.name, at]));
@@ -46,6 +47,7 @@ class Side {
       for (let at = 0; at < pack.scores.length; at++) {
         const sample = sampleIn(pack, at);
         this.reasons.push(sample.scores.map((score) => score?.reason ?? ""));
+        this.previews.push(previewOf(sample.messages));
         this.texts.push(textOf(sample).toLowerCase());
       }
       this.read = this.texts.length;
@@ -57,6 +59,13 @@ class Side {
 
 /** Returns a sample of a pack, which holds its samples field by field to compress well. */
 const sampleIn = (pack, at) => Object.fromEntries(Object.entries(pack).map(([name, column]) => [name, column[at]]));
+
+/** Returns the first words of the user and the last ones of the agent, each on one line; empty if there are none. */
+function previewOf(messages) {
+  const said = (role) => (message) => message.role === role && message.parts.some(([kind, text]) => kind === "text" && text.trim());
+  const [question, answer] = [messages?.find(said("user")), messages?.findLast(said("assistant"))];
+  return [question, answer].map((message) => (message ? message.parts.filter(([kind]) => kind === "text").map(([, text]) => text.slice(0, 300)).join(" ").trim().replace(/\s+/g, " ").slice(0, 300) : ""));
+}
 
 /** Returns the searchable text of a sample. */
 function textOf(sample) {

@@ -55,22 +55,32 @@ function prose(said, marks = [], tag = "p", attributes = {}) {
   return made;
 }
 
-/** Returns the text with the matches of the patterns marked; of overlapping matches, the first one counts. */
-function marked(text, marks) {
+/** Returns the text with the matches of the patterns marked. */
+const marked = (text, marks) => markedRange(text, rangesOf(text, marks), 0, text.length);
+
+/** Returns the matches of the patterns in their order; of overlapping matches, the first one counts. */
+function rangesOf(text, marks) {
   const ranges = [];
   for (const { pattern, kind, title } of marks) {
     for (const found of text.matchAll(pattern)) {
       if (found[0]) ranges.push({ start: found.index, end: found.index + found[0].length, kind, title });
     }
   }
+  let last = 0;
+  return ranges.sort((one, other) => one.start - other.start).filter(({ start, end }) => start >= last && (last = end));
+}
+
+/** Returns a part of the text, with what of the ranges is in it marked. */
+function markedRange(text, ranges, from, to) {
   const nodes = [];
-  let at = 0;
-  for (const { start, end, kind, title } of ranges.sort((one, other) => one.start - other.start)) {
-    if (start < at) continue;
-    nodes.push(text.slice(at, start), el("mark", { class: kind, title }, text.slice(start, end)));
-    at = end;
+  let at = from;
+  for (const { start, end, kind, title } of ranges) {
+    if (Math.max(start, at) >= Math.min(end, to)) continue;
+    const begin = Math.max(start, at), stop = Math.min(end, to);
+    nodes.push(text.slice(at, begin), el("mark", { class: kind, title }, text.slice(begin, stop)));
+    at = stop;
   }
-  nodes.push(text.slice(at));
+  nodes.push(text.slice(at, to));
   return nodes;
 }
 
@@ -105,6 +115,9 @@ function indented(json) {
     return token === "[" || token === "{" ? `${token}${line()}` : `${line()}${token}`;
   });
 }
+
+/** Returns JSON with a space after each comma and colon, so that it may break there. */
+const spaced = (json) => json.replace(/"[^"\\]*(?:\\.[^"\\]*)*"|[,:]/g, (token) => (token.length > 1 ? token : `${token} `));
 
 /** Returns JSON on several lines, and any other text as it is. */
 function readable(text) {

@@ -1,7 +1,7 @@
 // The meanings of the statistical terms in a view.
 
 /** Places with text of recordings, people and judges, whose terms are not explained. */
-const QUOTED = ".quoted, .verdicts, .claims, .prose, blockquote, .tree, .chip, .sample-head, .chat, .diffs, .people, .disagreements, .rows, .filters, .slices, .confusion";
+const QUOTED = ".quoted, .verdicts, .claims, .prose, blockquote, .tree, .chip, .sample-head, .chat, .diffs, .people, .expected, .about, .run-name, .disagreements, .rows, .filters, .slices, .confusion";
 
 /** Returns the text of a view, with words joined that may break. */
 function wordsOf(view) {

@@ -3,17 +3,34 @@
 function overview() {
   const { a, b, comparison, gates, judges, notes } = report.head;
   return el("div", { class: "overview" },
-    el("h1", { tabindex: -1 }, a ? `Run ${b.number} compared with run ${a.number}` : `Run ${b.number}`),
+    el("h1", { tabindex: -1 }, calledOf(b), a ? [" compared with ", calledOf(a, "run")] : null),
     el("p", { class: "lead" }, [plural(b.samples, "sample"), b.started.slice(0, 16), ...b.inputs.map((one) => recorded(one.path.split(/[\\/]/).pop()))].flatMap((one, at) => (at ? [" · ", one] : [one]))),
+    a ? [aboutRun(a, "A: "), aboutRun(b, "B: ")] : aboutRun(b),
     comparison?.contradictions.map((line) => el("p", { class: "note" }, recorded(line))),
     notes.map((note) => el("p", { class: "note" }, note)),
     gates.results.length ? section(gates.headline, el("ul", { class: "gates" }, gates.results.map(gateItem))) : null,
-    a ? compared(comparison) : null,
-    section(a ? `B: run ${b.number}` : "Scores", lines(b), losses("Losses of tool calls", b.scorers, b), slices(b)),
+    a ? compared(comparison) : section("Scores", ofRun(b)),
     judges ? judgesOf(judges) : null,
-    a ? section(`A: run ${a.number}, the baseline`, lines(a), losses("Losses of tool calls", a.scorers, a), slices(a)) : null,
+    a ? section("Each run by itself", [a, b].map((run) => fold(`${run === a ? "A" : "B"}: run ${run.number}${run === a ? ", the baseline" : ""}`, () => ofRun(run), { class: "made-of" }))) : null,
     section(a ? "The two runs" : "The run", el("div", { class: "facts-beside" }, [a, b].filter(Boolean).map(facts))));
 }
+
+const AGENTS = 3;
+
+/** Returns the number of a run with the name that people gave it. */
+const calledOf = ({ number, name }, word = "Run") => [`${word} ${number}`, name ? [" ", recorded(name, { class: "run-name" })] : null];
+
+/** Returns the agents that made the recordings of a run, its tags and its note; null if it has none. */
+function aboutRun({ agents, tags, note }, side = "") {
+  if (!agents.length && !tags.length && !note) return null;
+  const shown = agents.slice(0, AGENTS).map(([agent, times]) => [recorded(agent), agents.length > 1 ? ` (${count(times)})` : null]);
+  return el("p", { class: "about" }, side,
+    agents.length ? [`${agents.length > 1 ? "agents" : "agent"} `, el("strong", { title: agents.map(([agent]) => visible(agent)).join(", ").slice(0, 2000) }, shown.flatMap((one, at) => (at ? [", ", one] : [one])), agents.length > AGENTS ? ` and ${count(agents.length - AGENTS)} more` : null), " "] : null,
+    tags.map((tag) => [recorded(tag, { class: "chip" }), " "]),
+    note ? recorded(note, { class: "quoted" }) : null);
+}
+
+const ofRun = (run) => [lines(run), losses("Losses of tool calls", run.scorers, run), slices(run)].flat(Infinity).filter(Boolean);
 
 /** Returns a gate with its result, as a word and a shape, so that its color adds no information. */
 function gateItem({ text, met, explanation, sample }) {
@@ -36,7 +53,7 @@ function lines(run) {
   const own = run === report.head.b;
   const asked = run.scorers.some((line) => line.requests + line.cached > 0);
   const judged = run.scorers.some((line) => line.audited);
-  const heads = ["scorer", "score", "interval", ...(judged ? ["audit"] : []), "n", "skipped", "failed", "abstained", ...run.columns.map((column) => column.name), "values", ...(asked ? ["requests", "cost"] : []), "signature"];
+  const heads = ["scorer", "score", "interval", ...(judged ? ["audit"] : []), "n", "skipped", "failed", "abstained", ...run.columns.map((column) => column.name), "values", ...(asked ? ["requests", "cost"] : [])];
   const rows = run.scorers.map((line) => {
     const to = (filters) => (own ? { scorer: line.name, ...filters } : null);
     const best = line.corrected ?? line;
@@ -54,8 +71,7 @@ function lines(run) {
       cell("values", histogram(line.name, line.histogram)),
       asked && !(line.requests + line.cached) ? [el("td", { class: "blank" }, "–"), el("td", { class: "blank" }, "–")] : null,
       line.requests + line.cached ? cell("requests", count(line.requests), line.cached ? el("small", {}, `${count(line.cached)} cached`) : null) : null,
-      line.requests + line.cached ? cell("cost", dollars(line.cost), line.requests ? el("small", {}, line.tokens === null ? "tokens unknown" : plural(line.tokens, "token")) : null) : null,
-      cell("signature", el("code", {}, line.signature ?? "none")));
+      line.requests + line.cached ? cell("cost", dollars(line.cost), line.requests ? el("small", {}, line.tokens === null ? "tokens unknown" : plural(line.tokens, "token")) : null) : null);
   });
   const told = run.scorers.flatMap((line) => [
     ...line.told.map((text) => el("li", {}, recorded(line.name, { class: "of" }), " ", recorded(text))),
@@ -141,5 +157,5 @@ function facts(run) {
     run.version ? fact("judgekit", run.version) : null,
     run.prices ? fact("prices", recorded(run.prices)) : null,
     fact("scorers", run.scorers.map((line) =>
-      fold([recorded(line.name), " ", el("code", {}, line.signature ?? "no signature")], () => tree(line.identity)))));
+      fold(recorded(line.name), () => [el("p", { class: "lead" }, "signature ", el("code", {}, line.signature ?? "none")), tree(line.identity)]))));
 }

@@ -86,6 +86,7 @@ async function start() {
   addEventListener("click", settle, true);
   addEventListener("hashchange", show);
   history.scrollRestoration = "manual";
+  if (report.head.audit && !location.hash) history.replaceState(null, "", "#/audit");
   await show();
   performance.mark("usable");
   document.documentElement.dataset.ready = "usable";

@@ -1,6 +1,6 @@
 // The part of the address after the # says what is shown, so that it can be shared.
 
-const FILTERS = ["q", "scorer", "status", "label", "domain", "from", "to", "change", "sort"];
+const FILTERS = ["q", "scorer", "status", "label", "domain", "from", "to", "value", "change", "sort"];
 
 function decoded(text) {
   try {

@@ -55,6 +55,19 @@ const linksOf = (sample, side) => ({
   baseline: placeOf(sample?.baseline, `${side}-baseline-`),
 });
 
+const EXPECTED = ["reference", "references", "reference_tool_calls", "reference_topics", "label"];
+const CALLS = 10;
+
+/** Returns what was expected of the agent, open above the conversation; null if the sample does not say. */
+function expectedOf(about, links) {
+  const known = EXPECTED.filter((name) => about[name] !== undefined);
+  if (!known.length) return null;
+  const call = ({ name, args, ...more }) => el("li", {}, recorded(`${name}`, { class: "tool-name" }), args && Object.keys(args).length ? [" ", recorded(spaced(JSON.stringify(args)), { class: "args" })] : null, Object.keys(more).length ? tree(more, links) : null);
+  const calls = (all) => [el("ol", { class: "expected-calls" }, all.slice(0, CALLS).map(call)), all.length > CALLS ? fold(`${count(all.length - CALLS)} more`, () => el("ol", { class: "expected-calls", start: CALLS + 1 }, all.slice(CALLS).map(call)), { class: "made-of" }) : null];
+  const shown = (name) => (name !== "reference_tool_calls" ? tree(about[name], links) : about[name].length ? calls(about[name]) : el("span", { class: "nothing" }, "none"));
+  return fold("Expected", () => el("dl", {}, known.map((name) => [el("dt", {}, name.replaceAll("_", " ")), el("dd", {}, shown(name))])), { open: true, class: "expected" });
+}
+
 function talk(sample, side, scorer, search, title) {
   const made = el("section", { class: `talk${scorer ? " of-score" : ""}` }, el("h2", { tabindex: -1 }, title));
   if (!sample) return fill(made, {}, [el("p", { class: "lead" }, "This sample is not in this run.")]);
@@ -67,11 +80,14 @@ function talk(sample, side, scorer, search, title) {
   const links = linksOf(sample, side);
   const base = address(["sample", here().sample, ...(scorer ? [scorer] : [])], here().filters);
   const linked = { ...links.trace, link: (number) => `${base}${base.includes("?") ? "&" : "?"}message=${number}` };
+  const { about } = sample;
+  made.append(expectedOf(about, links) ?? "");
   made.append(conversation(sample.messages, side === "b" ? linked : links.trace, of("trace"), search, sample.unlinked));
   if (sample.error) made.append(el("p", { class: "note" }, "The recording ends with an error: ", recorded(sample.error)));
   if (sample.agents.length) made.append(fold("usage of each agent", () => agentsOf(sample.agents, links.trace), { class: "made-of" }));
   if (sample.baseline) made.append(el("h3", {}, "The baseline"), conversation(sample.baseline, links.baseline, of("baseline"), search));
-  if (Object.keys(sample.about).length) made.append(fold("reference and metadata", () => tree(sample.about, links), { class: "made-of" }));
+  const others = Object.entries(about).filter(([name]) => !EXPECTED.includes(name));
+  if (others.length) made.append(fold("other fields and metadata", () => tree(Object.fromEntries(others), links), { class: "made-of" }));
   return made;
 }
 

@@ -12,6 +12,16 @@ function pairOf(text) {
   }
 }
 
+/** Returns the test of values that a filter such as "<0.5" describes; null if it describes none. */
+function valueTest(text) {
+  const [, sign, number] = text.match(/^\s*(<=|>=|!=|<|>|=|)\s*(\d*\.?\d+)\s*$/) ?? [];
+  if (number === undefined) return null;
+  const bound = Number(number);
+  const close = (value) => Math.abs(value - bound) < 1e-9;
+  const holds = { "<": (value) => value < bound && !close(value), ">": (value) => value > bound && !close(value), "<=": (value) => value < bound || close(value), ">=": (value) => value > bound || close(value), "!=": (value) => !close(value) };
+  return holds[sign] ?? close;
+}
+
 /** Returns the samples that pass all filters except the text, in order. */
 function chosen(filters) {
   const { scorer, status, domain, change, sort = "" } = filters;
@@ -19,6 +29,7 @@ function chosen(filters) {
   const label = filters.label ? pairOf(filters.label) : null;
   const from = filters.from ? Number(filters.from) : null;
   const to = filters.to ? Number(filters.to) : null;
+  const value = filters.value ? valueTest(filters.value) : null;
   const some = (number, holds) => {
     const side = report.samples[number].b === null ? "a" : "b";
     return scorers.some((name) => holds(scoreOf(number, name, side)));
@@ -29,6 +40,7 @@ function chosen(filters) {
     if (status && status !== "not scored" && !some(number, (score) => score?.status === status)) return false;
     if (label?.length === 1 && !some(number, (score) => score?.label === label[0])) return false;
     if (label?.length === 2 && entry(number).labels[label[0]] !== label[1]) return false;
+    if (value && !some(number, (score) => typeof score?.value === "number" && value(score.value))) return false;
     if (from !== null || to !== null) {
       const fits = (value) => typeof value === "number" && value >= from && (value < to || (to >= 1 && value <= 1));
       if (!scorers.some((name) => fits(scoreOf(number, name, "b")?.value))) return false;
@@ -157,6 +169,9 @@ function samplesView() {
       verdicts.length ? el("optgroup", { label: "of the score" }, verdicts.map((label) => option(JSON.stringify([label]), label, filters.label))) : null,
       known.length ? el("optgroup", { label: "of the sample" }, known.map((pair) => option(JSON.stringify(pair), `${pair[0]}: ${pair[1]}`, filters.label))) : null,
     ]) : null,
+    el("label", { class: "filter" }, el("span", {}, "value"),
+      el("input", { name: "value", list: "values", autocomplete: "off", value: filters.value ?? "", placeholder: "such as <0.5", "aria-invalid": filters.value && !valueTest(filters.value) ? "true" : null, onchange: change("value") }),
+      el("datalist", { id: "values" }, ["<1", "<0.5", "0", "1", ">=0.5"].map((text) => el("option", { value: text })))),
     domains.length ? select("domain", "domain", [option("", "any", filters.domain), domains.map((domain) => option(domain, domain, filters.domain))]) : null,
     report.a ? select("change", "change", [["", "any"], ["changed", "changed"], ["worse", "worse"], ["better", "better"], ["left out", "left out of the comparison"], ["one side", "in one run only"]].map(([value, text]) => option(value, text, filters.change))) : null,
     select("sort", "order", [
@@ -215,13 +230,14 @@ class SampleList {
       this.asked = now;
       this.update();
     }
-    for (const cell of this.rows.querySelectorAll(".reason[data-waits]")) this.explain(cell);
+    for (const cell of this.rows.querySelectorAll("[data-waits]")) this.explain(cell);
   }
 
   show(filters) {
     const share = sides().reduce((sum, side) => sum + side.read, 0) / sides().reduce((sum, side) => sum + side.size, 0);
     const still = filters.q && (share < 1 || !found.done) ? `; ${Math.floor(100 * share)}% of the texts searched so far` : "";
-    this.status.textContent = `${count(found.numbers.length)} of ${plural(report.samples.length, "sample")}${still}`;
+    const ignored = filters.value && !valueTest(filters.value) ? `; the value ${visible(filters.value)} is no number such as 0.5, <0.5 or >=0.5, so it filters nothing` : "";
+    this.status.textContent = `${count(found.numbers.length)} of ${plural(report.samples.length, "sample")}${still}${ignored}`;
     const looks = JSON.stringify({ ...filters, q: "" });
     if (this.looks !== looks) {
       this.looks = looks;
@@ -234,8 +250,7 @@ class SampleList {
       const width = report.a ? "8.5rem" : "5.5rem";
       const reasons = report.a ? "minmax(0, 3fr) minmax(0, 3fr)" : `${this.labels ? "minmax(0, 9rem) " : ""}minmax(0, 4fr)`;
       const rest = this.scorer ? `minmax(${width}, 9rem) ${reasons}` : `repeat(${this.columns.length}, minmax(${width}, 9rem))`;
-      this.element.style.setProperty("--scorers", this.columns.length);
-      this.element.style.setProperty("--cell", width);
+      this.element.style.setProperty("--lines", this.columns.length);
       this.element.style.setProperty("--least", `${(this.scorer ? 32 : 14) + (domain ? 6 : 0) + this.columns.length * (report.a ? 9.5 : 6.5)}rem`);
       this.element.style.setProperty("--columns", `3.75rem minmax(9rem, 2fr) ${domain}${rest}`);
       this.clear();
@@ -306,7 +321,7 @@ class SampleList {
     const number = this.numbers[at];
     const { key, id, domain } = entry(number);
     const link = el("a", { class: "cell id", href: address(["sample", key, ...(this.filters.scorer ? [this.filters.scorer] : [])], this.filters) }, recorded(id || "(no id)"));
-    const cells = this.columns.map((name) => el("span", { class: `cell value${report.a ? " both" : ""}`, title: name }, el("span", { class: "unseen" }, `${name} `), report.a ? bothValues(number, name) : oneValue(scoreOf(number, name, "b"))));
+    const cells = this.columns.map((name) => el("span", { class: `cell value${report.a ? " both" : ""}`, title: name }, el("span", { class: "scorer-name" }, visible(name), " "), report.a ? bothValues(number, name) : oneValue(scoreOf(number, name, "b"))));
     const row = el("li", { class: "row", "aria-setsize": this.numbers.length, "aria-posinset": at + 1 },
       el("span", { class: "cell place" }, key), link,
       report.choices.domains.length ? el("span", { class: "cell domain" }, recorded(domain ?? "")) : null, cells);
@@ -318,15 +333,20 @@ class SampleList {
         row.append(reason);
       }
     }
+    const preview = el("span", { class: "preview-of", "data-waits": number, "data-side": report.samples[number].b === null ? "a" : "b" });
+    this.explain(preview);
+    row.append(preview);
     return row;
   }
 
-  /** Fills in the reason of a row, if it has been read. */
+  /** Fills in the reason or the preview of a row, if it has been read. */
   explain(cell) {
     const side = report[cell.dataset.side];
     const place = report.samples[cell.dataset.waits][side.name];
     if (place !== null && place >= side.read) return;
-    cell.textContent = visible(side.reasons[place]?.[side.scorers.get(this.scorer)]?.slice(0, 300) ?? "");
+    if (cell.className === "preview-of") {
+      cell.append(...(side.previews[place] ?? []).map((text, at) => el("span", { class: at ? "answer" : "question" }, el("span", { class: "kind" }, at ? "agent " : "user "), recorded(text || "–"))));
+    } else cell.textContent = visible(side.reasons[place]?.[side.scorers.get(this.scorer)]?.slice(0, 300) ?? "");
     cell.removeAttribute("data-waits");
   }
 
@@ -346,15 +366,13 @@ class SampleList {
 function oneValue(score) {
   if (!score) return badge("missing", "none");
   if (score.status !== "scored") return badge(score.status);
-  const bar = el("span", { class: "bar", "aria-hidden": "true" });
-  bar.style.setProperty("--value", score.value);
-  return [el("span", { class: "number" }, figure(score.value, 2)), bar];
+  return [el("span", { class: `number ${levelOf(score)}` }, figure(score.value, 2)), barOf(score)];
 }
 
 function bothValues(number, name) {
   const [a, b] = ["a", "b"].map((side) => scoreOf(number, name, side));
   const change = changeOf(number, name);
-  const side = (score) => (!score ? badge("missing", "none") : score.status === "scored" ? el("span", { class: "number" }, figure(score.value, 2)) : badge(score.status));
+  const side = (score) => (!score ? badge("missing", "none") : score.status === "scored" ? el("span", { class: `number ${levelOf(score)}` }, figure(score.value, 2)) : badge(score.status));
   if (change === 0 || (a && b && change === null && a.status === b.status)) return [side(b), el("span", { class: "same" }, " =")];
   return [side(a), el("span", { class: `to ${direction(change)}` }, change === null ? " → " : change > 0 ? " ▲ " : " ▼ "), side(b)];
 }

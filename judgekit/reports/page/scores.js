@@ -125,15 +125,34 @@ function reasonText(said, links, marks) {
 
 const MARKS = { "=": "as expected", "~": "differs", "-": "missing", "+": "not expected", "<>": "out of order" };
 
-/** Returns expected calls beside the calls made, with differing words marked. */
-function diffTable(diff, links) {
+/** Returns the arguments of the matched calls, in the order of the rows that say so; null where it is not certain which call was matched. */
+function matchedArguments({ pairs = [], out_of_order: moved = [], extra = [] }, place) {
+  const order = (of) => (one, other) => Number(one[of] ?? 0) - Number(other[of] ?? 0);
+  const all = [...pairs, ...moved, ...extra].sort(order("actual"));
+  const matched = pairs.filter((call) => !call.differences?.length && Number(call.score ?? 1) >= 1).sort(order("expected"));
+  return matched.map((call) => {
+    const same = (other) => other.name === call.name && `${other.message}` === `${call.message}`;
+    const compared = all.filter(same);
+    const made = (place?.numbers.get(`${call.message}`)?.calls ?? []).filter(({ name }) => name === call.name);
+    return compared.length === made.length ? made[compared.indexOf(call)].args : null;
+  });
+}
+
+const SHOWN = 160;
+
+/** Returns expected calls beside the calls made, with differing words marked, and the arguments of those that match. */
+function diffTable(diff, links, details) {
+  const known = matchedArguments(details, links.trace);
+  const certain = known.length === diff.filter(([mark]) => mark === "=").length;
   const row = ([mark, expected, made]) => {
+    const args = mark === "=" ? known.shift() : null;
     const [, number, agent, rest] = made.match(/^(\d+(?:\.\d+\.\d+)*)(?: ((?:(?!: ).)*))?: ([^]*)$/) ?? [null, null, null, made];
     const [left, right] = mark === "~" ? differing(expected, rest) : [[expected], [rest]];
     return el("tr", { class: `diff ${{ "=": "equal", "~": "differs", "-": "missing", "+": "extra", "<>": "moved" }[mark]}` },
       el("td", { "data-name": "expected" }, el("bdi", {}, left)),
       el("td", { class: "mark", title: MARKS[mark] }, el("span", { "aria-hidden": "true" }, mark), el("span", { class: "unseen" }, MARKS[mark])),
-      el("td", { "data-name": "made" }, number ? [jump(number, links.trace), " "] : null, agent ? [recorded(agent, { class: "who" }), " "] : null, el("bdi", {}, right)));
+      el("td", { "data-name": "made" }, number ? [jump(number, links.trace), " "] : null, agent ? [recorded(agent, { class: "who" }), " "] : null, el("bdi", {}, right),
+        certain && args ? [" ", recorded(args === "{}" ? "no arguments" : args.length > SHOWN ? `${spaced(args.slice(0, SHOWN))}…` : spaced(args), { class: "args" })] : null));
   };
   return el("table", { class: "diffs" },
     el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "expected"), el("th", { scope: "col" }, el("span", { class: "unseen" }, "match")), el("th", { scope: "col" }, "made (by message)"))),
@@ -162,12 +181,20 @@ function differing(one, other) {
   return [lefts, rights];
 }
 
+/** Returns how much a value stands out: what is full recedes, and what is low is bold and has a mark. */
+const levelOf = ({ value }) => (value >= 1 ? "full" : value < 0.5 ? "low" : "partial");
+
+/** Returns a bar that is as long as what the value lacks. */
+function barOf({ value }) {
+  const bar = el("span", { class: "bar", "aria-hidden": "true" });
+  bar.style.setProperty("--value", value);
+  return bar;
+}
+
 function valueOf(score) {
   if (!score) return badge("missing", "no score");
   if (score.status !== "scored") return badge(score.status);
-  const bar = el("span", { class: "bar", "aria-hidden": "true" });
-  bar.style.setProperty("--value", score.value);
-  return el("span", { class: "big" }, el("strong", { class: "number" }, figure(score.value)), bar);
+  return el("span", { class: "big" }, el("strong", { class: `number ${levelOf(score)}` }, figure(score.value)), barOf(score));
 }
 
 /** Returns the parts of a score below its head. */
@@ -184,7 +211,7 @@ function scoreBody(score, links, marks, exchanges) {
     uncited.length ? el("p", { class: "cites" }, "cites ", uncited.map((one) => [jump(one.message, links[one.side], `${one.side === "baseline" ? "baseline " : ""}${one.message}`), " "])) : null,
     cited.filter((one) => one.quote && !one.listed).map((one) => el("blockquote", { dir: "auto" }, visible(one.quote))),
     warnings.map((warning) => el("p", { class: "note" }, recorded(warning))),
-    diff.length ? diffTable(diff, links) : null,
+    diff.length ? diffTable(diff, links, details) : null,
     agents ? verdictsByAgent(agents, links) : null,
     sentences ? sentenceList(sentences, links) : null,
     Object.keys(others).length ? fold("details", () => tree(others, links), { class: "made-of" }) : null,

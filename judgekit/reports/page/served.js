@@ -19,9 +19,9 @@ async function headOf() {
   return head;
 }
 
-/** Resolves when the texts of the next samples are wanted: for a search, or for the reasons of a scorer. */
+/** Resolves when the texts of the next samples are wanted: for a search, or for rows in sight that wait for them. */
 async function untilWanted() {
-  const wanted = ({ view, filters }) => view === "samples" && (filters.q || filters.scorer || report.scorers.length === 1);
+  const wanted = ({ view, filters }) => view === "samples" && (filters.q || document.querySelector(".rows [data-waits]"));
   do await new Promise((resolve) => setTimeout(resolve, 50));
   while (!wanted(here()));
 }
