@@ -97,12 +97,12 @@ function messageAt(number, { prefix }) {
   return document.getElementById(`${prefix}${number}`);
 }
 
-function reveal(item) {
+function reveal(item, block = "center") {
   if (!item) return;
   for (let around = item.parentElement; around; around = around.parentElement) if (around.tagName === "DETAILS") around.open = true;
   for (const one of item.querySelectorAll("details")) one.open = true;
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  item.scrollIntoView({ block: "center", behavior: calm ? "auto" : "smooth" });
+  item.scrollIntoView({ block, behavior: calm ? "auto" : "smooth" });
   item.focus({ preventScroll: true });
   item.classList.remove("is-shown");
   requestAnimationFrame(() => item.classList.add("is-shown"));

@@ -41,7 +41,7 @@ function neighbors(number, filters, scorer) {
       return el(href ? "a" : "span", { href, class: `step${href ? "" : " is-off"}`, "data-key": key, rel: by < 0 ? "prev" : "next" }, text, " ", el("kbd", {}, key));
     };
     made.replaceChildren(el("a", { href: address(["samples"], filters), "data-key": "Escape" }, "list"), link(-1, "previous", "k"), link(1, "next", "j"),
-      el("button", { class: "jump to-talk", type: "button", onclick: () => reveal(main.querySelector(".talk h2")) }, "conversation"),
+      el("button", { class: "jump to-talk", type: "button", onclick: () => reveal(main.querySelector(".talk h2"), "start") }, "conversation"),
       el("span", { class: "lead" }, at < 0 ? `one of ${count(report.samples.length)}` : `${count(at + 1)} of ${count(found.numbers.length)}`));
   };
   find(filters, draw);
