@@ -31,8 +31,9 @@ _MOST = 10**9
 class App:
     """The pages of a file of runs, for those who have access to them. What blocks is called in threads."""
 
-    def __init__(self, pages: Pages, access: Access) -> None:
-        self._pages, self._queues, self._access = pages, LabelQueues(pages.path), access
+    def __init__(self, pages: Pages, access: Access, is_closing: Callable[[], bool]) -> None:
+        self._pages, self._queues = pages, LabelQueues(pages.path)
+        self._access, self._is_closing = access, is_closing
 
     def asgi(self) -> Guard:
         """Return the application that a server runs."""
@@ -43,6 +44,7 @@ class App:
             Route("/runs.json", lambda _: _json({"store": str(pages.path), "runs": pages.runs()})),
             Route("/version.json", lambda _: _json({"version": pages.version()})),
             Route("/events", self._events),
+            Route("/favicon.ico", lambda _: Response(status_code=204)),
             Route(
                 "/runs/{run:int}/samples.json",
                 lambda got: _json(pages.rows(_number(got, "run"), _given(got, "start") or 0)),
@@ -99,7 +101,7 @@ class App:
 
         async def versions() -> AsyncIterator[str]:
             last = ""
-            while True:
+            while not self._is_closing():
                 version = await run_in_threadpool(self._pages.version)
                 yield ": still here\n\n" if version == last else f"data: {version}\n\n"
                 last = version

@@ -36,8 +36,9 @@ def server(pages: Pages, access: Access) -> uvicorn.Server:
         "server_header": False,
         "proxy_headers": False,
     }
-    app = App(pages, access).asgi()
-    return uvicorn.Server(uvicorn.Config(app, lifespan="off", ws="none", timeout_graceful_shutdown=1, **quiet))
+    app = App(pages, access, lambda: made.should_exit).asgi()
+    made = uvicorn.Server(uvicorn.Config(app, lifespan="off", ws="none", timeout_graceful_shutdown=3, **quiet))
+    return made
 
 
 def serve(path: Path, host: str, port: int, show: Callable[[str], None], *, opens: bool) -> None:

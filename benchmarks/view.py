@@ -1,0 +1,76 @@
+"""What `judgekit view` takes: start, memory, the list of 500 runs, and pages of a run of many samples.
+
+python benchmarks/view.py [SAMPLES] [RUNS]
+"""
+
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import httpx
+
+from judgekit import AIMessage, HumanMessage, Sample, Score, run, scorer
+
+SAMPLES, RUNS = 100_000, 500
+
+
+@scorer(name="even")
+def even(sample: Sample) -> Score:
+    return Score.scored("even", float(int(sample.id) % 2), reason="a reason of some words")
+
+
+def written(store: Path, samples: int, runs: int) -> None:
+    def read(count: int) -> list[Sample]:
+        talk = [HumanMessage("Where is my order?"), AIMessage("It is on its way.")]
+        return [Sample.of(talk, id=str(number)) for number in range(count)]
+
+    run(read(samples), [even], store=store)
+    for _ in range(runs - 1):
+        run(read(3), [even], store=store)
+
+
+def megabytes(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+def main() -> None:
+    given = list(map(int, sys.argv[1:]))
+    samples, runs = [*given, *(SAMPLES, RUNS)[len(given) :]]
+    with tempfile.TemporaryDirectory() as folder:
+        store = Path(folder) / "runs.sqlite"
+        written(store, samples, runs)
+        command = [sys.executable, "-m", "judgekit", "view", "--no-open", "--store", str(store)]
+        began = time.perf_counter()
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+            assert server.stderr is not None
+            url = next(word for word in server.stderr.readline().split() if word.startswith("http"))
+            base, _, token = url.partition("/open?token=")
+            print(f"{samples:,} samples in run 1, {runs:,} runs\n\n| what | ms | MB of the server |\n|---|---|---|")
+            with httpx.Client(base_url=base, timeout=600, trust_env=False) as client:
+
+                def measure(what: str, path: str, since: float | None = None) -> None:
+                    start = time.perf_counter() if since is None else since
+                    answer = client.get(path)
+                    took = (time.perf_counter() - start) * 1000
+                    assert answer.status_code == 200, answer.text
+                    print(f"| {what} | {took:,.0f} | {megabytes(server.pid):.0f} |")
+
+                measure("start until it answers", f"/open?token={token}", began)
+                measure("page of runs", "/")
+                measure("list of runs, first time", "/runs.json")
+                measure("list of runs, again", "/runs.json")
+                measure("page of run 1", "/runs/1")
+                measure("100 rows of run 1", f"/runs/1/samples.json?start={samples // 2}")
+                measure("100 rows of run 1, again", f"/runs/1/samples.json?start={samples // 2}")
+                measure("numbers of run 1, first time", "/runs/1.json")
+                measure("numbers of run 1, again", "/runs/1.json")
+                measure("list of samples of run 1", "/runs/1/list-b.json")
+                measure("16 samples of run 1", "/runs/1/samples-b-3.json")
+            server.kill()
+
+
+if __name__ == "__main__":
+    main()

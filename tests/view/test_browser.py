@@ -1,0 +1,203 @@
+"""The pages in a real browser."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from judgekit import Run, run
+from judgekit.analysis.stored_labels import stored_labels
+from tests.hostile import HOSTILE
+from tests.view.conftest import Kind, Served, samples, serving
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
+expect = sync_api.expect
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe looks for what keeps people out")
+
+CHROMIUM = Path("/usr/bin/chromium")
+DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+PAGES = ("/", "/runs/1", "/runs/1#/samples", "/runs/1#/sample/3", "/runs/1/compare/2", "/runs/1/label/topic_adherence")
+
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed")]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def visit(browser):
+    """Opens the pages of a server. Whatever they say on the console is a failure."""
+    noticed: list[str] = []
+
+    @contextmanager
+    def visiting(served: Served, **options: object) -> Iterator:
+        context = browser.new_context(viewport=options.pop("viewport", DESKTOP), **options)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("console", lambda message: noticed.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: noticed.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: (noticed.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.goto(served.access.url)
+        page.wait_for_url(f"{served.base}/")
+        page.wait_for_selector("html[data-ready]")
+        yield page
+        context.close()
+
+    yield visiting
+    assert noticed == []
+
+
+def turn_to(page, served: Served, path: str) -> None:
+    page.goto("about:blank")
+    page.goto(f"{served.base}{path}")
+    page.wait_for_selector("html[data-ready]")
+
+
+def begin(page, name: str) -> None:
+    """Starts to label under a name."""
+    page.fill("#who", name)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("dialog[open]", state="detached")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_pages_are_accessible_and_do_not_scroll_sideways(demo, visit, scheme, viewport):
+    with visit(demo, viewport=viewport, color_scheme=scheme) as page:
+        for path in PAGES:
+            turn_to(page, demo, path)
+            if "label" in path:
+                begin(page, "Ann")
+            found = axe.Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+            assert [(path, one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
+            assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"], path
+
+
+def test_runs_are_filtered_in_the_address_and_compared(demo, visit):
+    with visit(demo) as page:
+        expect(page.locator(".runs tbody tr")).to_have_count(2)
+        page.fill("input[name=q]", "topic_adherence")
+        expect(page.locator(".runs tbody tr")).to_have_count(1)
+        assert page.url.endswith("?q=topic_adherence")
+        turn_to(page, demo, "/?judge=demo/handwritten")
+        expect(page.locator(".runs tbody tr")).to_have_count(1)
+        turn_to(page, demo, "/")
+        page.check("input[name=run-1]")
+        page.check("input[name=run-2]")
+        page.click("text=Compare run 2 with run 1")
+        expect(page.locator("h1")).to_have_text("Run 2 compared with run 1")
+
+
+def test_samples_are_searched_and_shown(demo, visit):
+    with visit(demo) as page:
+        turn_to(page, demo, "/runs/1#/samples?q=meter")
+        expect(page.locator(".samples .status")).not_to_contain_text("searched so far")
+        page.locator(".row .id").first.click()
+        expect(page.locator(".talk .message").first).to_be_visible()
+
+
+def test_a_label_appears_in_the_audit_of_another_tab(served, visit):
+    with visit(served) as page, visit(served) as other:
+        turn_to(other, served, "/runs/1")
+        expect(other.locator("#top nav >> text=Audit")).to_be_hidden()
+        turn_to(page, served, "/runs/1/label/kind?n=12")
+        begin(page, "Ann")
+        for _ in range(12):
+            page.keyboard.press("1")
+        expect(page.locator("#stored")).to_contain_text("all stored")
+        expect(page.locator("#count")).to_have_text("12 of 12 labeled")
+        expect(other.locator("#top nav >> text=Audit")).to_be_visible()
+        other.click("#top nav >> text=Audit")
+        expect(other.locator("main")).to_contain_text("kind")
+        assert len(stored_labels(Run.stored(1, served.path))) == 12
+        turn_to(page, served, "/runs/1/label/kind?n=12")
+        begin(page, "Ann")
+        expect(page.locator("#count")).to_have_text("12 of 12 labeled")
+        begin_again = page.evaluate("localStorage.getItem('judgekit-annotator')")
+        assert begin_again == "Ann"
+        turn_to(page, served, "/runs/1/label/kind?n=12")
+        begin(page, "Bob")
+        expect(page.locator("#count")).to_have_text("0 of 12 labeled")
+
+
+RUN = """
+import sys, time
+from judgekit import AIMessage, HumanMessage, Sample, Score, run, scorer
+
+@scorer(name="slow")
+def slow(sample: Sample) -> Score:
+    return Score.scored("slow", 1.0)
+
+def recorded():
+    for number in range(30):
+        time.sleep(0.2)
+        yield Sample.of([HumanMessage("?"), AIMessage("!")], id=str(number))
+
+run(recorded(), [slow], store=sys.argv[1])
+"""
+
+
+@pytest.mark.processes
+def test_a_run_of_another_process_is_followed_to_its_end(served, visit):
+    with visit(served) as page:
+        expect(page.locator(".runs tbody tr")).to_have_count(2)
+        with subprocess.Popen([sys.executable, "-c", RUN, str(served.path)]) as scoring:  # noqa: S603 - Python itself
+            expect(page.locator(".runs tbody tr")).to_have_count(3, timeout=30_000)
+            expect(page.locator(".runs tbody tr").first).to_contain_text("running")
+            expect(page.locator(".runs tbody tr").first).to_contain_text("ended", timeout=60_000)
+            assert scoring.wait() == 0
+        expect(page.locator(".runs tbody tr").first).to_contain_text("1.000")
+
+
+def test_what_was_recorded_stays_text(tmp_path, visit):
+    evil = "".join(HOSTILE)
+    path = tmp_path / "runs.sqlite"
+    run([sample.model_copy(update={"domain": evil}) for sample in samples(3)], [Kind()], store=path)
+    with serving(path) as served, served.opened() as client:
+        served.post(client, "/runs/1/description", {"name": evil[:90], "note": evil})
+        served.post(client, "/runs/1/label/kind", {"annotator": evil[:90], "number": 0, "value": "yes", "reason": evil})
+        with visit(served) as page:
+            for address in (
+                "/",
+                "/runs/1",
+                "/runs/1#/samples",
+                "/runs/1#/sample/0",
+                "/runs/1#/audit",
+                "/runs/1/label/kind",
+            ):
+                turn_to(page, served, address)
+                assert page.locator("main script, main img, main [onerror], main [onload], main style").count() == 0
+
+
+@pytest.mark.processes
+def test_a_killed_server_loses_no_label_that_it_confirmed(served):
+    command = [sys.executable, "-m", "judgekit", "view", "--no-open", "--store", str(served.path)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603 - Python itself
+        assert process.stderr is not None
+        url = next(word for word in process.stderr.readline().split() if word.startswith("http"))
+        port, token = url.partition(":1/")[2], url.partition("=")[2]
+        assert token, port
+        import httpx  # noqa: PLC0415
+
+        base = url.partition("/open")[0]
+        with httpx.Client(base_url=base, trust_env=False, timeout=30) as client:
+            client.get(f"/open?token={token}")
+            page = client.get("/runs/1/label/kind").text
+            write = page.partition('data-token="')[2].partition('"')[0]
+            for number in range(5):
+                sent = {"annotator": "Ann", "number": number, "value": "yes"}
+                answer = client.post("/runs/1/label/kind", json=sent, headers={"x-judgekit-token": write})
+                assert answer.status_code == 200
+            os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    assert {label.number for label in stored_labels(Run.stored(1, served.path))} == set(range(5))
