@@ -97,10 +97,7 @@ class LabelSheet:
         return self.scorer.question or f"How would you score {self.scorer.name} here?"
 
     def page(self, write_token: str = "") -> Iterator[str]:
-        """Yield the sheet piece by piece as one static page, which works offline and exports the labels as CSV.
-
-        With a ``write_token``, the page sends each label to the server that it came from, with this token.
-        """
+        """Yield the sheet as one static page, which works offline; with a token, it sends each label to its server."""
         contents = [script_json(self._content(drawn.number)) for drawn in self.drawn_samples]
         about: dict[str, JsonValue] = {
             "run": self.run.number,

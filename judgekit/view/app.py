@@ -39,35 +39,35 @@ class App:
         """Return the application that a server runs."""
         pages, queue = self._pages, "/runs/{run:int}/label/{scorer:path}"
         routes = [
-            Route("/", self._runs_page),
-            Route("/runs", self._runs_page),
-            Route("/runs.json", lambda _: _json({"store": str(pages.path), "runs": pages.runs()})),
-            Route("/version.json", lambda _: _json({"version": pages.version()})),
+            _get("/", self._runs_page),
+            _get("/runs", self._runs_page),
+            _get("/runs.json", lambda _: _json({"store": str(pages.path), "runs": pages.runs()})),
+            _get("/version.json", lambda _: _json({"version": pages.version()})),
             Route("/events", self._events),
-            Route("/favicon.ico", lambda _: Response(status_code=204)),
-            Route(
+            _get("/favicon.ico", lambda _: Response(status_code=204)),
+            _get(
                 "/runs/{run:int}/samples.json",
                 lambda got: _json(pages.rows(_number(got, "run"), _given(got, "start") or 0)),
             ),
-            Route(
+            _get(
                 f"{queue}.json",
                 self._queue,
             ),
-            Route(queue, self._label_page, methods=["GET"]),
+            _get(queue, self._label_page),
             _writing(queue, lambda got, sent: self._use(got, lambda queue: queue.add(sent))),
             _writing("/runs/{run:int}/failures", lambda got, sent: pages.edit_issue(_number(got, "run"), sent)),
             _writing("/runs/{run:int}/description", lambda got, sent: pages.describe(_number(got, "run"), sent)),
         ]
         for path in ("/runs/{run:int}", "/runs/{baseline:int}/compare/{run:int}"):
             routes += [
-                Route(path, self._report_page),
-                Route(f"{path}.json", lambda got: _json(pages.use(_key(got), lambda page: dict(page.head)))),
-                Route(f"{path}/list-{{side}}.json", self._listed),
-                Route(f"{path}/samples-{{side}}-{{pack:int}}.json", self._pack),
+                _get(path, self._report_page),
+                _get(f"{path}.json", lambda got: _json(pages.use(_key(got), lambda page: dict(page.head)))),
+                _get(f"{path}/list-{{side}}.json", self._listed),
+                _get(f"{path}/samples-{{side}}-{{pack:int}}.json", self._pack),
             ]
-        handlers: dict[Any, Callable[..., Response]] = {
-            JudgekitError: lambda got, error: _problem(got, str(error), 400),
-            HTTPException: lambda got, error: _problem(got, error.detail, error.status_code),
+        handlers: dict[Any, Callable[[Request, Exception], Response]] = {
+            JudgekitError: _problem,
+            HTTPException: _problem,
         }
         return Guard(Starlette(routes=routes, exception_handlers=handlers), self._access)
 
@@ -115,12 +115,16 @@ class App:
             return ask(queue)
 
 
+def _get(path: str, answer: Callable[[Request], Response]) -> Route:
+    return Route(path, answer, methods=["GET"])
+
+
 def _writing(path: str, write: Callable[[Request, Mapping[str, JsonValue]], JsonValue]) -> Route:
     """Return the address of what is changed by a JSON object."""
 
     async def endpoint(request: Request) -> Response:
         try:
-            sent = json.loads(await request.body())
+            sent: JsonValue = json.loads(await request.body())
         except (ValueError, RecursionError):
             sent = None
         if not isinstance(sent, dict):
@@ -156,7 +160,8 @@ def _json(content: JsonValue, status: int = 200) -> Response:
     )  # in ASCII, as texts may hold surrogates
 
 
-def _problem(request: Request, text: str, status: int) -> Response:
+def _problem(request: Request, error: Exception) -> Response:
+    text, status = (error.detail, error.status_code) if isinstance(error, HTTPException) else (str(error), 400)
     is_page = request.method == "GET" and not request.url.path.endswith(".json")
     return PlainTextResponse(text, status) if is_page else _json({"error": text}, status)
 

@@ -1,6 +1,6 @@
 """LabelQueues of samples to label: the sheet of ``judgekit label``, whose labels are stored as they are given."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,7 +85,7 @@ class LabelQueues:
         self._last: tuple[Sequence[object], LabelQueue] | None = None
 
     @contextmanager
-    def use(self, run: int, scorer: str, n: int | None, seed: int) -> Iterator[LabelQueue]:
+    def use(self, run: int, scorer: str, n: int | None, seed: int) -> Generator[LabelQueue]:
         """Yield a queue, for one thread at a time."""
         with self._lock:
             stored = Run.stored(run, self._path)

@@ -1,10 +1,10 @@
 """The content of the pages, read from the file of runs and kept until it changes there."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from pydantic import JsonValue
 
@@ -21,9 +21,6 @@ Answer = TypeVar("Answer")
 _MOST_PAGES = 8
 _PAGE_ROWS = 100
 
-RunNumbers: TypeAlias = tuple[int, ...]
-"""The number of a run, or of a baseline and the run that is compared with it."""
-
 
 class Pages:
     """The pages of a file of runs. Any thread may ask for them; reads are short, and end with each call."""
@@ -35,10 +32,10 @@ class Pages:
         self._opened = 0
         self._list = RunList()
         self._page_lock = Lock()
-        self._kept: dict[RunNumbers, tuple[object, ReportPage]] = {}
+        self._kept: dict[tuple[int, ...], tuple[object, ReportPage]] = {}
 
     @contextmanager
-    def _reading(self) -> Iterator[RunStore]:
+    def _reading(self) -> Generator[RunStore]:
         """Yield the file of runs, which is opened again if another one has taken its place."""
         with self._lock:
             if self._store is None or not self._store.is_current:
@@ -62,9 +59,8 @@ class Pages:
         with self._reading() as store:
             store.record(run)
             numbers = store.sample_page(run, start, _PAGE_ROWS + 1)
-            rows: list[JsonValue] = [
-                row.model_dump(mode="json") for row in store.rows(run, numbers=numbers[:_PAGE_ROWS])
-            ]
+            shown = store.rows(run, numbers=numbers[:_PAGE_ROWS])
+            rows: list[JsonValue] = [row.model_dump(mode="json") for row in shown]
         return {"rows": rows, "next": numbers[_PAGE_ROWS] if len(numbers) > _PAGE_ROWS else None}
 
     def edit_issue(self, run: int, sent: Mapping[str, JsonValue]) -> JsonValue:
@@ -84,8 +80,8 @@ class Pages:
         RunStore(self.path).describe(run, before._replace(**texts, tags=tags).checked())
         return {}
 
-    def use(self, key: RunNumbers, ask: Callable[[ReportPage], Answer]) -> Answer:
-        """Return what is asked of the page of a run or a comparison, which is made again if the files have changed."""
+    def use(self, key: tuple[int, ...], ask: Callable[[ReportPage], Answer]) -> Answer:
+        """Return what is asked of the page of a run, or of a baseline and a run, which is made again if the files have changed."""
         with self._page_lock:
             state = self._state(key)
             before, page = self._kept.pop(key, (None, None))
@@ -96,7 +92,7 @@ class Pages:
                 del self._kept[next(iter(self._kept))]
             return ask(page)
 
-    def _state(self, key: RunNumbers) -> object:
+    def _state(self, key: tuple[int, ...]) -> object:
         """Return what tells whether a page is still that of the files."""
         with self._reading() as store:
             of_runs = [(store.record(number), store.counts(number)) for number in key]

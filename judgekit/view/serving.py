@@ -12,7 +12,7 @@ from typing import Any
 import uvicorn
 
 from judgekit.errors import ConfigError
-from judgekit.view.access import LOOPBACK, Access
+from judgekit.view.access import Access
 from judgekit.view.app import App
 from judgekit.view.pages import Pages
 
@@ -48,8 +48,6 @@ def serve(path: Path, host: str, port: int, show: Callable[[str], None], *, open
     with bind(host, port) as bound, tempfile.TemporaryDirectory() as folder:
         access = Access(host, bound.getsockname()[1])
         show(f"{path}: {access.url} (Ctrl+C stops it)")
-        if host not in LOOPBACK:
-            show("others on the network can reach this server, and what it sends is not encrypted")
         if opens:
             # Other users can read the arguments of a browser, but not this file.
             page = Path(folder) / "open.html"

@@ -64,12 +64,25 @@ function row(run) {
   const damaged = run.state === "damaged";
   return el("tr", {},
     el("td", { "data-name": "compare" }, el("input", { type: "checkbox", name: `run-${run.number}`, checked: state.chosen.includes(run.number), disabled: damaged, "aria-label": `compare run ${run.number}`, onchange: (event) => choose(run.number, event.target.checked) })),
-    el("th", { scope: "row" }, damaged ? `run ${run.number}` : el("a", { href: `/runs/${run.number}` }, `run ${run.number}`), damaged ? null : el("small", { title: run.started }, age(run.started), run.ended ? `, took ${took(run)}` : "")),
+    el("th", { scope: "row" }, damaged ? `run ${run.number}` : el("a", { href: `/runs/${run.number}` }, `run ${run.number}`), damaged ? null : el("small", { title: run.started }, age(run.started), run.ended ? `, took ${took(run)}` : ""), damaged ? null : description(run)),
     el("td", { "data-name": "state" }, progress(run)),
     el("td", { "data-name": "file", class: "words" }, damaged ? null : run.files.length ? recorded(run.files.slice(0, 2).join(", ") + (run.files.length > 2 ? ` and ${run.files.length - 2} more` : "")) : "samples in Python",
       damaged ? null : el("small", {}, plural(run.samples, "sample"), run.gates.length ? ` · ${plural(run.gates.length, "gate")}` : "")),
     el("td", { "data-name": "judge", class: "words" }, damaged || !run.judges.length ? "–" : recorded(run.judges.join(", "))),
     el("td", { "data-name": "scores" }, scores(run)));
+}
+
+/** Returns the name, the tags and the note that people gave to a run, and fields to change them. */
+function description(run) {
+  const problem = el("span", { role: "alert" });
+  const field = (name, text) => el("label", { class: "filter" }, el("span", {}, name),
+    el("input", { type: "text", value: text, autocomplete: "off", onchange: (event) => fetched(`/runs/${run.number}/description`, { [name]: event.target.value }).then(() => (problem.textContent = "saved"), (error) => (problem.textContent = visible(error.message))) }));
+  return [
+    run.name ? el("p", { class: "given" }, recorded(run.name)) : null,
+    run.tags.map((tag) => recorded(tag, { class: "chip" })),
+    run.note ? el("small", {}, recorded(run.note)) : null,
+    fold("name", () => [field("name", run.name), field("tags", run.tags.join(" ")), field("note", run.note), problem], { class: "made-of", "aria-label": `name, tags and note of run ${run.number}` }),
+  ];
 }
 
 function comparison() {
@@ -108,7 +121,7 @@ function filters() {
 async function update() {
   Object.assign(state, await fetched("/runs.json"));
   if (document.activeElement?.name !== "q") filters();
-  draw();
+  if (!document.querySelector("#runs details[open]")) draw();
   document.documentElement.dataset.ready = "usable";
 }
 
