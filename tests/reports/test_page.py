@@ -128,6 +128,11 @@ async def halves(sample: Sample) -> Score:
 
 
 @scorer
+async def half_of_all(_: Sample) -> float:
+    return 0.5
+
+
+@scorer
 async def evens(sample: Sample) -> float:
     return float(int(sample.id.removeprefix("task-")) % 2 == 0)
 
@@ -712,6 +717,25 @@ ODD = [
         "\n" * 19_000,
     ),
 ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_markdown_keeps_nobody_out(tmp_path, opened, viewport, scheme):
+    made = [Sample.of([HumanMessage("# a"), AIMessage(text)]) for text in (MARKDOWN, *ODD[:7], "".join(HOSTILE))]
+    scored = run(made, [half_of_all], store=tmp_path / "runs.sqlite")
+    scored.store.describe(1, RunDescription("n" * 200, "note " * 200, ("nightly", "t" * 50)))
+    report(scored, tmp_path / "report.html")
+    with opened(tmp_path / "report.html", viewport=viewport, color_scheme=scheme) as page:
+        for view in ("#/", "#/samples?value=high", *(f"#/sample/{number}" for number in range(len(made)))):
+            turn_to(page, view)
+            unfold(page)
+            assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"], view
+            if view in {"#/", "#/samples?value=high", "#/sample/0"}:
+                found = (
+                    axe.Axe().run(page, options={"resultTypes": ["violations"], **RULES[scheme]}).response["violations"]
+                )
+                assert [(view, one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
 
 
 def test_no_markdown_takes_long_or_loses_a_word(tmp_path, opened):
