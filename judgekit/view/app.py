@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import anyio
 from pydantic import JsonValue
@@ -46,13 +46,9 @@ class App:
             Route("/events", self._events),
             _get("/favicon.ico", lambda _: Response(status_code=204)),
             _get(
-                "/runs/{run:int}/samples.json",
-                lambda got: _json(pages.rows(_number(got, "run"), _given(got, "start") or 0)),
+                "/runs/{run:int}/samples.json", lambda got: _json(pages.rows(_number(got, "run"), _given(got, "start")))
             ),
-            _get(
-                f"{queue}.json",
-                self._queue,
-            ),
+            _get(f"{queue}.json", self._queue),
             _get(queue, self._label_page),
             _writing(queue, lambda got, sent: self._use(got, lambda queue: queue.add(sent))),
             _writing("/runs/{run:int}/failures", lambda got, sent: pages.edit_issue(_number(got, "run"), sent)),
@@ -65,11 +61,10 @@ class App:
                 _get(f"{path}/list-{{side}}.json", self._listed),
                 _get(f"{path}/samples-{{side}}-{{pack:int}}.json", self._pack),
             ]
-        handlers: dict[Any, Callable[[Request, Exception], Response]] = {
-            JudgekitError: _problem,
-            HTTPException: _problem,
-        }
-        return Guard(Starlette(routes=routes, exception_handlers=handlers), self._access)
+        return Guard(
+            Starlette(routes=routes, exception_handlers=dict.fromkeys((JudgekitError, HTTPException), _problem)),
+            self._access,
+        )
 
     def _page(self, template: str, scripts: Sequence[str], title: str, *styles: str) -> Response:
         """Return a page that reads its content from its twin."""
@@ -110,8 +105,8 @@ class App:
         return StreamingResponse(versions(), media_type="text/event-stream")
 
     def _use(self, request: Request, ask: Callable[[LabelQueue], Answer]) -> Answer:
-        n, seed = _given(request, "n"), _given(request, "seed") or 0
-        with self._queues.use(_number(request, "run"), request.path_params["scorer"], n, seed) as queue:
+        given = _given(request, "n"), _given(request, "seed") or 0
+        with self._queues.use(_number(request, "run"), request.path_params["scorer"], *given) as queue:
             return ask(queue)
 
 

@@ -54,11 +54,11 @@ class Pages:
         with self._reading() as store:
             return self._list.entries(store)
 
-    def rows(self, run: int, start: int) -> JsonValue:
+    def rows(self, run: int, start: int | None) -> JsonValue:
         """Return the scores of up to 100 samples of a run, from the number ``start`` on, and where the next ones start."""
         with self._reading() as store:
             store.record(run)
-            numbers = store.sample_page(run, start, _PAGE_ROWS + 1)
+            numbers = store.sample_page(run, start or 0, _PAGE_ROWS + 1)
             shown = store.rows(run, numbers=numbers[:_PAGE_ROWS])
             rows: list[JsonValue] = [row.model_dump(mode="json") for row in shown]
         return {"rows": rows, "next": numbers[_PAGE_ROWS] if len(numbers) > _PAGE_ROWS else None}
