@@ -95,7 +95,7 @@ class Pages:
     def _state(self, key: tuple[int, ...]) -> object:
         """Return what tells whether a page is still that of the files."""
         with self._reading() as store:
-            of_runs = [(store.record(number), store.counts(number)) for number in key]
+            of_runs = [(store.record(number), store.counts(number), store.description(number)) for number in key]
             state = self._opened, of_runs, store.label_state()
         folders = [self.path.parent / name for name in ("audits", "anchors", "failures")]
         files = sorted(path for folder in folders if folder.is_dir() for path in folder.iterdir())

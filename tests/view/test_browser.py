@@ -12,6 +12,8 @@ import pytest
 
 from judgekit import Run, run
 from judgekit.analysis.stored_labels import stored_labels
+from judgekit.runs.rows import RunDescription
+from judgekit.runs.store import RunStore
 from tests.hostile import HOSTILE
 from tests.view.conftest import Kind, Served, samples, serving
 
@@ -104,6 +106,18 @@ def test_samples_are_searched_and_shown(demo, visit):
         expect(page.locator(".samples .status")).not_to_contain_text("searched so far")
         page.locator(".row .id").first.click()
         expect(page.locator(".talk .message").first).to_be_visible()
+
+
+def test_rows_show_their_previews_also_after_the_run_has_changed(served, visit):
+    with visit(served) as page:
+        turn_to(page, served, "/runs/1#/samples")
+        expect(page.locator(".rows .question").first).to_have_text("user Question 0?")
+        before = page.locator(".rows .row").first.element_handle()
+        RunStore(served.path).describe(1, RunDescription("night build"))
+        page.wait_for_function("row => !row.isConnected", arg=before)
+        expect(page.locator(".rows .question").first).to_have_text("user Question 0?")
+        turn_to(page, served, "/runs/1")
+        expect(page.locator("h1")).to_have_text("Run 1 night build")
 
 
 def test_a_label_appears_in_the_audit_of_another_tab(served, visit):

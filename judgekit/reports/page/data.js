@@ -40,9 +40,9 @@ class Side {
     return sampleIn(await this.kept.samples, at % AT_ONCE);
   }
 
-  /** Reads the texts of all samples, a few at a time so that the page stays responsive. */
+  /** Reads the texts of all samples, a few at a time so that the page stays responsive; ends if the run is read anew. */
   async readAll(told) {
-    for (let number = 0; number * AT_ONCE < this.size; number++) {
+    for (let number = 0; number * AT_ONCE < this.size && report[this.name] === this; number++) {
       const pack = await unpacked(`samples-${this.name}-${number}`);
       for (let at = 0; at < pack.scores.length; at++) {
         const sample = sampleIn(pack, at);
@@ -52,7 +52,7 @@ class Side {
       }
       this.read = this.texts.length;
       told();
-      await untilWanted();
+      await untilWanted(this);
     }
   }
 }

@@ -15,7 +15,12 @@ async function unpacked(id) {
   return new Response(stream).json();
 }
 
-const headOf = async () => JSON.parse(document.getElementById("head").textContent);
+/** Returns the head of the page, which opens at the audit if it has one. */
+async function headOf() {
+  const head = JSON.parse(document.getElementById("head").textContent);
+  if (head.audit && !location.hash) history.replaceState(null, "", "#/audit");
+  return head;
+}
 
 /** Resolves when the texts of the next samples are wanted: here all are read, for searches. */
 const untilWanted = () => new Promise((resolve) => setTimeout(resolve));

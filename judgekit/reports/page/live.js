@@ -4,6 +4,7 @@ async function refresh() {
   if (!document.documentElement.dataset.ready) return;
   const before = JSON.stringify(report.head);
   await read();
+  readTexts().catch(() => {});
   if (JSON.stringify(report.head) === before) return;
   found.key = null;
   report.choices = null;

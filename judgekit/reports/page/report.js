@@ -86,12 +86,16 @@ async function start() {
   addEventListener("click", settle, true);
   addEventListener("hashchange", show);
   history.scrollRestoration = "manual";
-  if (report.head.audit && !location.hash) history.replaceState(null, "", "#/audit");
   await show();
   performance.mark("usable");
   document.documentElement.dataset.ready = "usable";
-  for (const side of sides()) await side.readAll(() => (shown?.list ?? shown)?.progress?.());
+  await readTexts();
   document.documentElement.dataset.ready = "read";
+}
+
+/** Reads the texts of the runs as they are wanted. */
+async function readTexts() {
+  for (const side of sides()) await side.readAll(() => (shown?.list ?? shown)?.progress?.());
 }
 
 start().catch((error) => main.prepend(el("p", { class: "note" }, error.message)));

@@ -20,10 +20,10 @@ async function headOf() {
 }
 
 /** Resolves when the texts of the next samples are wanted: for a search, or for rows in sight that wait for them. */
-async function untilWanted() {
+async function untilWanted(side) {
   const wanted = ({ view, filters }) => view === "samples" && (filters.q || document.querySelector(".rows [data-waits]"));
   do await new Promise((resolve) => setTimeout(resolve, 50));
-  while (!wanted(here()));
+  while (!wanted(here()) && report[side.name] === side);
 }
 
 /** Calls a function whenever the file of runs has changed: by events, or by a poll where they are cut. */
