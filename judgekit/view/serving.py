@@ -30,15 +30,10 @@ def bind(host: str, port: int) -> socket.socket:
 
 def server(pages: Pages, access: Access) -> uvicorn.Server:
     """Return the server of the pages of a file of runs."""
-    quiet: dict[str, Any] = {
-        "log_level": "warning",
-        "access_log": False,
-        "server_header": False,
-        "proxy_headers": False,
-    }
-    app = App(pages, access, lambda: made.should_exit).asgi()
-    made = uvicorn.Server(uvicorn.Config(app, lifespan="off", ws="none", timeout_graceful_shutdown=3, **quiet))
-    return made
+    quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
+    app = App(pages, access, lambda: running.should_exit).asgi()
+    running = uvicorn.Server(uvicorn.Config(app, lifespan="off", ws="none", timeout_graceful_shutdown=3, **quiet))
+    return running
 
 
 def serve(path: Path, host: str, port: int, show: Callable[[str], None], *, opens: bool) -> None:
