@@ -26,6 +26,7 @@ _SCRIPTS = ("dom", "served", *PAGE_SCRIPTS, "live")
 _RUNS_SCRIPTS = ("dom", "plots", "served", "runs")
 _POLL_SECONDS = 1.0
 _MOST = 10**9
+_LONGEST_SENT = 10**6
 
 
 class App:
@@ -118,6 +119,9 @@ def _writing(path: str, write: Callable[[Request, Mapping[str, JsonValue]], Json
     """Return the address of what is changed by a JSON object."""
 
     async def endpoint(request: Request) -> Response:
+        size = request.headers.get("content-length", "")
+        if not size.isdecimal() or int(size) > _LONGEST_SENT:
+            raise HTTPException(413, f"expected at most {_LONGEST_SENT:,} bytes, and their number")
         try:
             sent: JsonValue = json.loads(await request.body())
         except (ValueError, RecursionError):

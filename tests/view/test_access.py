@@ -203,3 +203,13 @@ def test_a_port_in_use_is_reported(served):
 
 def test_with_a_host_name_no_other_name_is_answered():
     assert Access("box.example.com", 80).hosts == {"box.example.com:80"}
+
+
+def test_what_is_sent_has_a_bound(served):
+    headers = {"x-judgekit-token": served.access.write_token, "content-type": "application/json"}
+    with served.opened() as client:
+        path = "/runs/1/description"
+        assert client.post(path, content=b'{"name": "' + b"x" * 10**6 + b'"}', headers=headers).status_code == 413
+        chunks = (part for part in (b'{"name": ', b'"x"}'))  # of which nobody says how many will come
+        assert client.post(path, content=chunks, headers=headers).status_code == 413
+        assert client.post(path, content=b'{"name": "x"}', headers=headers).status_code == 200
