@@ -23,9 +23,9 @@ def view(
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser; only print the address.")] = False,
     store: options.StorePath = DEFAULT_RUNS_PATH,
 ) -> None:
-    """Show all runs in the browser, with their samples, comparisons, failures and audits.
+    """Show all runs in the browser.
 
-    People label there too. Pages follow runs that are going on, and never ask a judge.
+    With their samples, comparisons, failures and audits. People label there too. Pages follow runs that are going on, and never ask a judge.
     """
     try:
         from judgekit.view.serving import serve  # noqa: PLC0415 - an extra
