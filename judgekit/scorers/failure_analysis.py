@@ -19,14 +19,13 @@ from judgekit.scorers.evidence import CitedMessage, Quotation, has_quote, quotat
 from judgekit.scorers.failure_labels import NONE_VISIBLE, read_failure_labels
 from judgekit.scorers.judged import ScopedJudgedScorer
 from judgekit.scoring import NO_CONVERSATION
-from judgekit.traces.behavior import count_repeats
-from judgekit.traces.flaws import claims_without_call, errors_ignored, invented_arguments, unfinished
+from judgekit.traces.flaws import claims_without_call, errors_ignored, invented_arguments, repeated_calls, unfinished
 from judgekit.traces.message import JsonObject
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.rendering import call_text, compact_json
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
-from judgekit.traces.tree import Branch, MessageNumber, Scope, branches, find_message, walk_messages
+from judgekit.traces.tree import Branch, MessageNumber, Scope, find_message, walk_messages
 
 _THRESHOLD, _MOST_CANDIDATES, _FLAWS_SHOWN, _REASON_SHOWN = 0.5, 6, 20, 500
 
@@ -222,13 +221,11 @@ def _score_line(score: Score, **more: str) -> str:
 
 def _flaw_lines(trace: Trace) -> Iterator[str]:
     """Yield the flaws that code finds, each in a line that no text of the recording can end."""
-    others = (find(trace) for find in (invented_arguments, claims_without_call, unfinished))
+    others = (find(trace) for find in (invented_arguments, claims_without_call, unfinished, repeated_calls))
     for flaws, _ in (errors_ignored(trace, lambda result: bool(result.is_error)), *others):
         for flaw in flaws[:_FLAWS_SHOWN]:
             yield f"message {flaw.message}: {flaw.label}: {truncated(' '.join(flaw.reason.split()), _REASON_SHOWN)}"
         yield from [f"and {len(flaws) - _FLAWS_SHOWN:,} more: {flaw.label}" for flaw in flaws[_FLAWS_SHOWN:][:1]]
-    if repeats := sum(count_repeats(branch.trace.own_calls()) or 0 for branch in branches(trace)):
-        yield f"repeated: {count_text(repeats, 'call')} with the arguments of an earlier one"
 
 
 def _check(answer: FailureAnswer, _sample: Sample) -> None:

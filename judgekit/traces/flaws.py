@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from judgekit.errors import short_repr
+from judgekit.traces.behavior import canonical_call
 from judgekit.traces.ending import missing_answer
 from judgekit.traces.equality import canonical_json
 from judgekit.traces.message import ToolMessage
@@ -48,8 +50,8 @@ class Flaw(NamedTuple):
 
     Attributes:
         message: The number of the message where it happened.
-        label: The kind of flaw: ``error_ignored``, ``invented_arguments``, ``limit_reached``, ``stopped_early`` or
-            ``unsupported_claim``.
+        label: The kind of flaw: ``error_ignored``, ``invented_arguments``, ``repeated``, ``limit_reached``,
+            ``stopped_early`` or ``unsupported_claim``.
         reason: What is wrong, in a sentence.
     """
 
@@ -126,6 +128,24 @@ def invented_arguments(trace: Trace) -> Flaws:
                             flaws.append(Flaw(branch.number(index), "invented_arguments", reason))
                 before += _comparable("\n".join(canonical_json(call.args) for call in message.tool_calls))
             before += f"\n{_comparable(message_text(message))}"
+    return Flaws(flaws, places)
+
+
+def repeated_calls(trace: Trace) -> Flaws:
+    """Return the calls that repeat an earlier one of the same agent, with equal arguments."""
+    flaws: list[Flaw] = []
+    places = 0
+    for branch in branches(trace):
+        earlier: set[str] = set()
+        for index, message in enumerate(branch.trace.messages):
+            for call in message.tool_calls if message.role == "assistant" else ():
+                places += 1
+                with suppress(ValueError):  # JSON cannot hold all arguments, such as numbers with thousands of digits
+                    canonical = canonical_call(call)
+                    if canonical in earlier:
+                        reason = f"{short_repr(call.name)} is called with the arguments of an earlier call"
+                        flaws.append(Flaw(branch.number(index), "repeated", reason))
+                    earlier.add(canonical)
     return Flaws(flaws, places)
 
 

@@ -157,7 +157,8 @@ def test_code_tells_the_judge_what_it_finds_in_sub_agents_too():
     child = Trace(messages=[HumanMessage("look"), *again, *again, *again, AIMessage("All done.")])
     _, judge = analyzed(answer(), trace=Trace(messages=[HumanMessage("hi"), AIMessage("ok")], children=[child]))
     [flaws] = [part for part in judge.requests[0].messages[1].content.split("\n\n") if "flaws begins" in part]
-    assert "\n| repeated: 2 calls with the arguments of an earlier one\n" in flaws
+    repeated = "repeated: 'look' is called with the arguments of an earlier call"
+    assert f"\n| message 0.1.4: {repeated}\n| message 0.1.6: {repeated}\n" in flaws
     assert (
         "\n| message 0.1.2: invented_arguments: 'look' got order_id = 'Z-9999', which stands nowhere before\n" in flaws
     )
