@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from judgekit.distribution import NAME
 from tests.judges.conftest import Server
 
 _IMPORT = re.compile(rb"^[ \t]*(?:import|from)[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
@@ -33,7 +34,7 @@ COMMANDS = [
 ]
 
 
-def needed(name: str = "judgekit", seen: set[str] | None = None) -> set[str]:
+def needed(name: str = NAME, seen: set[str] | None = None) -> set[str]:
     """Return the installed distributions that judgekit may import, with its extras and theirs."""
     seen = set() if seen is None else seen
     if name not in seen:
