@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import chain, takewhile
@@ -17,6 +18,7 @@ from judgekit.traces.sample import Sample
 
 LOOKS_FILE = "looks.jsonl"
 _MAX_BYTES = 16_000_000
+_REREADS = 100
 _HASHES, _HASH_BYTES = 32, 4
 _SUCCESSIVE = 3
 _IDEOGRAPHS = "\u3040-\u9fff\uac00-\ud7af"
@@ -78,7 +80,13 @@ def read_looks(folder: Path) -> Sequence[Look]:
             raise StoreError(
                 f"{path}: expected a file of at most {_MAX_BYTES:,} bytes: delete lines that are no longer used"
             )
-        for line in path.read_bytes().splitlines():
+        body = path.read_bytes()
+        for _ in range(_REREADS):
+            if not body or body.endswith(b"\n"):
+                break
+            time.sleep(0.01)  # another process is adding a line
+            body = path.read_bytes()
+        for line in body.splitlines():
             looks.append(Look.model_validate_json(line))
     except (OSError, ValidationError) as error:
         why = validation_message(error) if isinstance(error, ValidationError) else error

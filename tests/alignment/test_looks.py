@@ -93,6 +93,21 @@ def test_looks_at_once_have_different_numbers(tmp_path: Path) -> None:
     assert sorted(counted) == [*range(1, 25)]
 
 
+def test_a_line_that_another_process_is_adding_is_waited_for(tmp_path: Path) -> None:
+    line = f"{look(1, recordings()).model_dump_json()}\n"
+    path = tmp_path / LOOKS_FILE
+    path.write_text(line[:-9])
+
+    def finish() -> None:
+        with path.open("a") as file:
+            file.write(line[-9:])
+
+    with ThreadPoolExecutor(1) as thread:
+        read = thread.submit(read_looks, tmp_path)
+        finish()
+        assert [each.alignment for each in read.result()] == ["000000000001"]
+
+
 @pytest.mark.parametrize(
     "line",
     [
