@@ -188,7 +188,9 @@ class _Auditing:
         better = self._preferred_record(correction)
         annotators = {opinion.annotator for sample in matched.samples for opinion in sample.opinions}
         length = length_bias(pairs, self._lengths())
-        steps, steps_note = step_agreement(self.record, matched.samples)
+        marked = {sample.row.index for sample in matched.samples if any(each.message for each in sample.opinions)}
+        conversations = dict(matched.run.conversations(marked.__contains__)) if marked else {}
+        steps, step_notes = step_agreement(self.record, matched.samples, conversations)
         findings = ScorerAudit(
             scorer=self.record.name,
             fingerprint=self.record.signature,
@@ -213,7 +215,7 @@ class _Auditing:
             guarantee=None
             if guarantee is None
             else pairs.guarantee(self.rows, guarantee, delta, self._guarantee_obstacle(chosen)),
-            notes=[*self._notes(correction, chosen, better), *filter(None, [steps_note])],
+            notes=[*self._notes(correction, chosen, better), *step_notes],
         )
         if better is None and keep:
             self._store_record(findings, chosen)

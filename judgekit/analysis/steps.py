@@ -8,26 +8,37 @@ from typing import TypeVar
 from pydantic import JsonValue
 
 from judgekit.analysis.matching import LabeledSample
-from judgekit.errors import count_text
+from judgekit.errors import count_text, join_limited, short_repr
 from judgekit.runs.intervals import Estimate
 from judgekit.runs.rows import ScorerRecord
-from judgekit.traces.tree import MessageNumber
+from judgekit.traces.sample import Sample
+from judgekit.traces.tree import MessageNumber, find_message
 
 _FAILED = 0.5
 Label = TypeVar("Label")
 
 
-def step_agreement(record: ScorerRecord, samples: Sequence[LabeledSample]) -> tuple[Mapping[str, Estimate], str]:
-    """Return how often a judge finds the messages that people marked, by name, and a note on the samples.
+def step_agreement(
+    record: ScorerRecord, samples: Sequence[LabeledSample], conversations: Mapping[int, Sample]
+) -> tuple[Mapping[str, Estimate], Sequence[str]]:
+    """Return how often a judge finds the messages that people marked, by name, and notes on the samples.
 
-    The constant is the message that people mark most often: naming it everywhere reaches the most that a constant can, since it
-    is chosen with the labels at hand. Both are empty if nobody marked a message, or if none of these samples was analyzed.
+    Marks of messages that a stored conversation does not have are left out, which a note says. The constant is the message
+    that people mark most often: naming it everywhere reaches the most that a constant can, since it is chosen with the labels
+    at hand. Without marks on samples that were analyzed, there are no figures.
     """
-    marked = [
-        (sample, those) for sample in samples if "roots" in sample.row.score.details and (those := _marked(sample))
-    ]
+    marked: list[tuple[LabeledSample, Sequence[MessageNumber]]] = []
+    absent: list[str] = []
+    for sample in samples:
+        conversation = conversations.get(sample.row.index)
+        marks = _marked(sample) if "roots" in sample.row.score.details else ()
+        there = [mark for mark in marks if conversation is None or find_message(conversation.trace, mark) is not None]
+        absent += [f"message {mark} of {short_repr(sample.row.sample_id)}" for mark in marks if mark not in there]
+        if there:
+            marked.append((sample, there))
+    notes = [f"marked messages that do not exist, which are left out: {join_limited(absent, 3)}"] if absent else []
     if not marked:
-        return {}, ""
+        return {}, notes
     constant = Counter(message for _, those in marked for message in those).most_common(1)[0][0]
     sound = [sample for sample in samples if (sample.mean or 0) >= _FAILED and sample.judge_value is not None]
     labeled = [(sample, labels) for sample in samples if (labels := _labels(sample, record.scale))]
@@ -58,7 +69,7 @@ def step_agreement(record: ScorerRecord, samples: Sequence[LabeledSample]) -> tu
         f"{count_text(len(marked), 'failed sample')} with a marked message, {len(labeled):,} with a label, {len(sound):,} sound; a "
         f"constant always names message {constant}"
     )
-    return {name: figure for name, figure in agreement.items() if figure.value is not None}, note
+    return {name: figure for name, figure in agreement.items() if figure.value is not None}, [*notes, note]
 
 
 def _marked(sample: LabeledSample) -> Sequence[MessageNumber]:

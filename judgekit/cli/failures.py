@@ -84,14 +84,14 @@ def failures(
     distinguished by label, agent and tool. Issues are kept in .judgekit/failures, which can be committed.
     """
     settings = Config(config, judge, os.environ, **({"offline": True} if offline else {}))
-    asked = _grouping_judge(settings)
+    grouping = _grouping_judge(settings)
     outputs = check_outputs(output, _KINDS, offline=offline)
     numbers = [options.parse_run_number(reference) for reference in (since, run) if reference is not None]
     runs = [Run.stored(number, store) for number in numbers]
     if dry_run:
-        print_line(run_sync(lambda: _plan(runs, asked, scorer, agent)))
+        print_line(run_sync(lambda: _plan(runs, grouping, scorer, agent)))
         return
-    *earlier, report = [find_failures(stored, judge=asked, scorer=scorer, agent=agent) for stored in runs]
+    *earlier, report = [find_failures(stored, judge=grouping, scorer=scorer, agent=agent) for stored in runs]
     changes = compare_failures(earlier[0], report) if earlier else ()
     if status or rename:
         report.edit(_pairs("status", status), _pairs("rename", rename))

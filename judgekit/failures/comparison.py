@@ -75,7 +75,7 @@ class IssueChange:
         }
 
     def __str__(self) -> str:
-        text = f"{self.kind}: {self.issue.name} ({self.issue.id}): {self.a} samples then, {self.b} now"
+        text = f"{self.kind}: {self.issue.name} ({self.issue.id}): {count_text(self.a, 'sample')} then, {self.b:,} now"
         if self.only_a:
             text += f", {count_text(self.only_a, 'sample')} not analyzed again"
         if self.interval is not None and self.p_holm is not None:
@@ -87,10 +87,12 @@ def compare_failures(a: FailureReport, b: FailureReport) -> Sequence[IssueChange
     """Return how each issue changed from A to B; rejected issues are left out.
 
     Raises:
-        ConfigError: The runs were analyzed by scorers of different names.
+        ConfigError: The runs were analyzed by scorers of different names, or are the same run.
     """
     if a.scorer != b.scorer:
         raise ConfigError(f"the runs were analyzed by {a.scorer} and {b.scorer}; compare those of one scorer")
+    if a.run.record.id == b.run.record.id:
+        raise ConfigError(f"run {b.run.number} is the run itself; name an earlier one")
     pairs = SamplePairs.of(a.run, b.run, [a.scorer])
     numbers_a, numbers_b = pairs.sample_numbers
     judged_a, judged_b = _judged(a), _judged(b)

@@ -1,4 +1,4 @@
-"""The runs in a file: their records, their rows and their conversations."""
+"""The runs in a file: records, rows, conversations; one file, as each method is a query of the same tables (over 450 lines)."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress

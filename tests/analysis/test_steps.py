@@ -7,7 +7,8 @@ import pytest
 from judgekit import HumanLabel, Sample, Score, audit, load_prompt, run
 from judgekit.runs.intervals import Estimate
 from judgekit.stats.wilson import wilson
-from judgekit.traces.message import AIMessage, HumanMessage
+from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
+from judgekit.traces.trace import Trace
 
 
 class Analysis:
@@ -42,8 +43,13 @@ def label(sample, value, message=None, annotator=None):
 
 @pytest.fixture
 def analyzed():
-    samples = [Sample.of([HumanMessage(f"Hi, {name}"), AIMessage("Hello")], id=name) for name in Analysis.says]
-    return run(samples, [Analysis()])
+    child = Trace(messages=[AIMessage("Look")] * 4, metadata={"call_id": "1"})
+    call = AIMessage(tool_calls=[ToolCall("ask", {}, id="1")])
+    traces = [
+        Trace(messages=[HumanMessage(f"Hi, {name}"), call, *[AIMessage("Hello")] * 4], children=[child])
+        for name in Analysis.says
+    ]
+    return run([Sample(id=name, trace=trace) for name, trace in zip(Analysis.says, traces, strict=True)], [Analysis()])
 
 
 def test_steps_and_labels_are_counted_as_by_hand(analyzed):
@@ -89,6 +95,16 @@ def test_people_who_mark_different_messages_share_the_sample(analyzed):
         "same label": 0.5,
         "same group of labels": 1,
     }
+
+
+def test_a_marked_message_that_does_not_exist_is_left_out_and_reported(analyzed):
+    labels = [label("a", "forgot", 2), label("b", "forgot", 99), label("c", "drifted", "2.1.9")]
+    (findings,) = audit(analyzed, labels).scorers
+    assert findings.steps["exact step"].value == 1
+    assert [*findings.notes[-2:]] == [
+        "marked messages that do not exist, which are left out: message 99 of 'b'; message 2.1.9 of 'c'",
+        "1 failed sample with a marked message, 3 with a label, 0 sound; a constant always names message 2",
+    ]
 
 
 def test_without_a_marked_message_there_is_nothing_to_find(analyzed):

@@ -66,6 +66,7 @@ def test_people_decide_on_issues_and_gates_hold_them_to_it(stored, cli):
         (["--status", "x=fixed"], "no issue is called 'x'"),
         (["--status", "fixed"], "--status fixed: expected ISSUE=..., such as 3f2a9c01=fixed"),
         (["--scorer", "other"], "run 1 has no scores of other; judgekit score 1 --scorer other"),
+        (["--since", "1"], "run 1 is the run itself; name an earlier one"),
         (["-o", "failures.txt"], "failures.txt: its name must end in one of .json, .md"),
     ],
 )
