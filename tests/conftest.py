@@ -33,7 +33,18 @@ from respx.mocks import HTTPCoreMocker
 from threadpoolctl import threadpool_limits
 
 import judgekit
-from judgekit import PromptScorer, Run, Score, ScriptedJudge, SystemMessage, ToolCall, ToolMessage, Usage, load_prompt
+from judgekit import (
+    PromptScorer,
+    Run,
+    Score,
+    ScriptedJudge,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    load_prompt,
+    registry,
+)
 from judgekit.analysis.audit import audit
 from judgekit.analysis.findings import (
     Audit,
@@ -105,6 +116,12 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     if nextitem is not None and nextitem.path != item.path:
         gc.collect()
         gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def named_by_nobody(monkeypatch) -> None:
+    """Forget the modules that other tests have named, as a new process does."""
+    monkeypatch.setattr(registry, "_named", set())
 
 
 @pytest.fixture(scope="session")

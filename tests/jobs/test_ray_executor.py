@@ -18,6 +18,7 @@ import pytest
 from judgekit import run
 from judgekit.errors import ConfigError, WorkerError
 from judgekit.jobs.api import add_scorers, resume
+from judgekit.registry import allow_code
 from judgekit.runs.results import Run
 
 pytestmark = [
@@ -232,6 +233,7 @@ def test_what_a_killed_driver_has_recorded_is_not_scored_again(conversations, de
     recorded = len(Run.stored(1))
     time.sleep(1)  # its workers end with it
     before = Path("scored").stat().st_size
+    allow_code(deadly)
     resumed = resume(1, engine="ray")
     assert (len(resumed), resumed.stop_reason) == (NUMBER, "")
     assert recorded > NUMBER / 8
