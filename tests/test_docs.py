@@ -42,16 +42,13 @@ JUDGES = (ROOT / "docs" / "judges.md").read_text(encoding="utf-8")
 
 
 def snippets(text: str, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    return re.findall(rf"^```{language}(?: title=\S+)?\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
 def test_the_config_snippet_loads_as_written(tmp_path):
     (tmp_path / "judgekit.toml").write_text(snippets(README, "toml")[0], encoding="utf-8")
-    config = Config(tmp_path / "judgekit.toml", None, {})
-    scorer = config.build(config.scorers[0])
-    assert (scorer.judge.model, scorer.judge.base_url) == ("openai/qwen3-32b", "http://localhost:8000/v1")
-    default = config.build(ScorerSpec.parse("topic_adherence:mode=recall"))
-    assert (default.mode, default.judge.model, default.judge.budget.usd) == ("recall", "openai/gpt-6-luna", 5.0)
+    judge = Config(tmp_path / "judgekit.toml", None, {}).build(ScorerSpec.parse("topic_adherence")).judge
+    assert (judge.model, judge.price.output, judge.budget.usd) == ("openai/gpt-6-luna", 0.5, 5.0)
 
 
 def test_the_table_of_scorers_has_all_of_them():
@@ -98,16 +95,7 @@ def test_the_readme_opens_with_the_two_commands_and_stays_short():
         "python3 -m venv .venv && .venv/bin/pip install -q . && .venv/bin/judgekit demo",
         ".venv/bin/pip install -q -e '.[test]' && .venv/bin/pytest -q -n auto",
     ]
-    assert len(README.splitlines()) <= 150
-
-
-def test_what_the_readme_shows_of_the_demo_is_what_it_prints(run_python):
-    for snippet, options in zip(snippets(README, "text")[:2], ([], ["--failures"]), strict=True):
-        done = run_python("-c", "from judgekit.cli import main; main()", "demo", *options)
-        assert (done.returncode, done.stderr) == (0, "")
-        printed = [line.rstrip() for line in done.stdout.splitlines()]
-        for line in snippet.splitlines():
-            assert line.rstrip() in printed
+    assert len(README.splitlines()) <= 140
 
 
 def test_the_reference_row_in_the_readme_joins(tmp_path):

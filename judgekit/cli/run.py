@@ -43,30 +43,41 @@ def demo(
         typer.Option("--failures", help="Show what fails in them, with the messages to open, instead of the scores."),
     ] = False,
 ) -> None:
-    """Score the example conversations, offline.
+    """Score the examples and audit their judge, offline.
 
     Replays judge replies that were written by hand.
     """
     folder = resource_folder("examples")
     judge = judgekit.Judge("demo/handwritten", cache=folder / "replies.jsonl", cache_mode="replay")
+    goal = judgekit.AgentGoalAccuracyWithoutReference(judge)
     scorers: list[Scorer] = [
         judgekit.ToolCallAccuracy(),
         judgekit.ToolCallF1(),
         judgekit.TopicAdherence(judge),
         judgekit.AgentGoalAccuracyWithReference(judge),
-        judgekit.AgentGoalAccuracyWithoutReference(judge),
+        goal,
     ]
     if failures:
         scorers.append(judgekit.FailureAnalysis(judge))
-    scored = judgekit.run(judgekit.read(folder / "conversations.jsonl", on_error="raise"), scorers, concurrency=1)
+    samples = list(judgekit.read(folder / "conversations.jsonl", on_error="raise"))
+    scored = judgekit.run(samples, scorers, concurrency=1)
     if failures:
         from judgekit.failures.finding import find_failures  # noqa: PLC0415 - most runs do not look for them
         from judgekit.reports.failures import show_failures  # noqa: PLC0415
 
         show_failures(find_failures(scored), (), 1, console())
         return
+    from judgekit.reports.audit import show_audit  # noqa: PLC0415 - as above
+
+    audited = judgekit.audit(
+        judgekit.run(samples, [goal], concurrency=1),
+        judgekit.read_labels(folder / "labels.csv"),
+        sources=["labels.csv"],
+    )
     with explaining_terms() as screen:
-        show_run(scored, 3, screen.out)
+        show_run(scored, 1, screen.out)
+        typer.echo("\nIs this judge right? A person labeled the same conversations:")
+        show_audit(audited, 2, screen.out)
     typer.echo(
         "\nNext: judgekit run FILE --scorer tool_call_f1 for your own conversations; judgekit scorers lists all scorers."
     )

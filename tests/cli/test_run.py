@@ -141,10 +141,13 @@ def test_the_demo_prints_the_numbers_that_counting_by_hand_gives(cli):
     assert (ended.code, ended.err) == (0, "")
     assert ended.table == table_by_hand()
     assert "topic_adherence: 2 skipped: the sample has no reference_topics" in ended.out
-    assert "\ncorrected" not in ended.out  # a reason holds this word, and reasons explain nothing
     assert "agent_goal_accuracy_with_reference: 1 skipped: the sample has no reference" in ended.out
     assert ended.out.count("not audited") == len(JUDGED)
-    assert [ended.out.count(f"{name}, the lowest 3:") for name in by_hand()] == [1] * 5
+    assert [ended.out.count(f"{name}, the lowest 1:") for name in by_hand()] == [1] * 5
+    assert (
+        "agent_goal_accuracy_without_reference  corrected mean .50 [.27, .73], kappa .71 [.23, .91], n=14" in ended.out
+    )
+    assert "rosa: no (0.00): She asked three things and got two of them." in ended.out
     assert "judgekit run FILE --scorer tool_call_f1" in ended.out
 
 
