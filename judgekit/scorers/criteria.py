@@ -13,11 +13,11 @@ from pydantic import BaseModel, Field, JsonValue, RootModel, create_model
 from judgekit.errors import STOPS, ConfigError, check_choice, join_limited, short_repr
 from judgekit.gathering import ask_apart
 from judgekit.judges.decisions import MOST_TYPED_QUESTIONS, Decisions, TypedQuestion, decisions_model
+from judgekit.judges.evidence import CitedMessage, check_message_numbers
 from judgekit.judges.judge import Judge, Judgment
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import load_prompt
 from judgekit.score import Score, python_scalar
-from judgekit.scorers.evidence import CitedMessage, check_message_numbers
 from judgekit.scorers.judged import ScopedJudgedScorer, convert_judge, no_reason
 from judgekit.scorers.scope import ScopedScorer
 from judgekit.scoring import gather_all, source_version

@@ -11,11 +11,11 @@ from pydantic import BaseModel, Field, JsonValue, create_model
 from judgekit.errors import PlannedError, ReplyError, count_text, join_limited, short_repr, truncated
 from judgekit.follow_ups import SampleScores
 from judgekit.gathering import ask_apart
+from judgekit.judges.evidence import CitedMessage, Quotation, has_quote, quotation_found
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import load_prompt
 from judgekit.score import NOT_FAILED, Score
-from judgekit.scorers.evidence import CitedMessage, Quotation, has_quote, quotation_found
 from judgekit.scorers.failure_labels import NONE_VISIBLE, read_failure_labels
 from judgekit.scorers.judged import ScopedJudgedScorer
 from judgekit.scoring import NO_CONVERSATION

@@ -7,11 +7,11 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, JsonValue
 
 from judgekit.errors import short_repr
+from judgekit.judges.evidence import CitedMessage, check_message_numbers
 from judgekit.judges.judge import AnswerCheck, Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import load_prompt
 from judgekit.score import ScaleValue, Score
-from judgekit.scorers.evidence import CitedMessage, check_message_numbers
 from judgekit.scorers.judged import AgentJudgedScorer
 from judgekit.traces.message import HumanMessage
 from judgekit.traces.sample import Sample

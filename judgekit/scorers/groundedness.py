@@ -8,11 +8,11 @@ from typing import Literal
 from pydantic import BaseModel, JsonValue, model_validator
 
 from judgekit.errors import count_text, join_limited, short_repr
+from judgekit.judges.evidence import CitedMessage, StrictNumber, has_quote
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import load_prompt
 from judgekit.score import ScaleValue, Score
-from judgekit.scorers.evidence import CitedMessage, StrictNumber, has_quote
 from judgekit.scorers.judged import ScopedJudgedScorer
 from judgekit.traces.figures import missing_figures
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, ToolMessage

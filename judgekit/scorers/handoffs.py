@@ -7,11 +7,11 @@ from typing import Literal
 from pydantic import BaseModel, JsonValue
 
 from judgekit.errors import count_text, join_limited
+from judgekit.judges.evidence import CitedMessage, StrictNumber, check_message_numbers
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import load_prompt
 from judgekit.score import ScaleValue, Score
-from judgekit.scorers.evidence import CitedMessage, StrictNumber, check_message_numbers
 from judgekit.scorers.judged import ScopedJudgedScorer
 from judgekit.traces.behavior import handoffs
 from judgekit.traces.sample import Sample

@@ -10,11 +10,11 @@ from pydantic import BaseModel, JsonValue, create_model
 from judgekit.errors import ConfigError, short_repr
 from judgekit.judges.answer import Answer
 from judgekit.judges.decisions import Decided, Decisions, choice_question, decisions_model, no_text_message
+from judgekit.judges.evidence import StrictNumber
 from judgekit.judges.judge import AnswerCheck, Judge, Judgment
 from judgekit.judges.prompt import Prompt
 from judgekit.score import ScaleValue, Score
 from judgekit.scorers.agents import agent_rows
-from judgekit.scorers.evidence import StrictNumber
 from judgekit.scorers.scope import ScopedScorer
 from judgekit.scoring import JudgePrompt, Scorer, SyncScore
 from judgekit.traces.behavior import agents

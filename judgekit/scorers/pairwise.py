@@ -9,11 +9,11 @@ from pydantic import BaseModel, JsonValue
 
 from judgekit.errors import ConfigError
 from judgekit.gathering import ask_apart
+from judgekit.judges.evidence import CitedMessage, check_message_numbers
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import load_prompt
 from judgekit.score import ScaleValue, Score
-from judgekit.scorers.evidence import CitedMessage, check_message_numbers
 from judgekit.scorers.judged import ScopedJudgedScorer
 from judgekit.scoring import gather_all
 from judgekit.traces.rendering import find_media

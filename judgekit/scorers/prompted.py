@@ -9,18 +9,18 @@ from typing import Any, Literal, Protocol, cast
 from pydantic import BaseModel, JsonValue, create_model
 
 from judgekit.errors import ConfigError, short_repr
-from judgekit.judges.judge import Judge
-from judgekit.judges.label_probability import label_probability
-from judgekit.judges.prompt import Prompt
-from judgekit.judges.prompt_file import load_prompt
-from judgekit.score import ScaleValue, Score
-from judgekit.scorers.evidence import (
+from judgekit.judges.evidence import (
     CitedMessage,
     Quotation,
     check_message_numbers,
     quotation_found,
     quotation_suffices,
 )
+from judgekit.judges.judge import Judge
+from judgekit.judges.label_probability import label_probability
+from judgekit.judges.prompt import Prompt
+from judgekit.judges.prompt_file import load_prompt
+from judgekit.score import ScaleValue, Score
 from judgekit.scorers.judged import AgentJudgedScorer
 from judgekit.scorers.unanswered import unanswered
 from judgekit.traces.ending import missing_answer

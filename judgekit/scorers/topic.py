@@ -7,11 +7,11 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 from pydantic import BaseModel, JsonValue
 
 from judgekit.errors import check_choice
+from judgekit.judges.evidence import CitedMessage, StrictNumber, check_message_numbers
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import load_prompt
 from judgekit.score import Score
-from judgekit.scorers.evidence import CitedMessage, StrictNumber, check_message_numbers
 from judgekit.scorers.judged import ScopedJudgedScorer
 from judgekit.traces.sample import Sample
 

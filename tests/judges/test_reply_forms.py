@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from judgekit.judges.answer import read_answer
+from judgekit.judges.evidence import CitedMessage
 from judgekit.judges.judge import Judge
 from judgekit.judges.request import Reply
-from judgekit.scorers.evidence import CitedMessage
 from judgekit.scorers.prompted import PromptScorer
 from judgekit.scoring import attempt, run_sync
 

@@ -4,7 +4,7 @@ import pytest
 from pydantic import BaseModel
 
 from judgekit.judges.answer import read_answer
-from judgekit.scorers.evidence import (
+from judgekit.judges.evidence import (
     Quotation,
     StrictNumber,
     check_message_numbers,
