@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from judgekit.scorers.flaws import ClaimsWithoutCall as ClaimsWithoutCall
     from judgekit.scorers.flaws import ErrorsIgnored as ErrorsIgnored
     from judgekit.scorers.flaws import InventedArguments as InventedArguments
+    from judgekit.scorers.flaws import NeverSays as NeverSays
     from judgekit.scorers.flaws import Unfinished as Unfinished
     from judgekit.scorers.generalization import Adaptability as Adaptability
     from judgekit.scorers.generalization import CollaborationEfficiency as CollaborationEfficiency

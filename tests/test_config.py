@@ -47,7 +47,7 @@ NAMES = [
     *("answer_match", "classification", "reciprocal_rank", "average_precision", "ndcg", "err", "auc", "precision_at_k"),
     *("recall_at_k", "hit_rate", "adaptability", "collaboration_efficiency", "portability", "max_messages"),
     *("max_tool_calls", "max_repeated_calls", "max_tool_error_rate", "max_tokens", "max_cost", "max_seconds"),
-    *("errors_ignored", "invented_arguments", "unfinished", "claims_without_call"),
+    *("errors_ignored", "invented_arguments", "unfinished", "claims_without_call", "never_says"),
     *("imported", "topic_adherence", "agent_goal_accuracy_with_reference", "agent_goal_accuracy_without_reference"),
     *("handoff_quality", "groundedness", "failure_analysis", "weighted_criteria", "pairwise", "panel", "prompt"),
 ]
@@ -55,6 +55,7 @@ OWN = "; name one of your own as file.py:NAME or package.module:NAME"
 KNOWN = f"{', '.join(NAMES[:10])}, and {len(NAMES) - 10} more"
 NEEDED = {
     "tool_call_match": 'match="exact"',
+    "never_says": "pattern=sorry",
     "tool_constraints": 'constraints=[{"type":"max_steps","n":3}]',
     "weighted_criteria": 'weights={"was_polite":1}',
     "pairwise": "question=Which one was polite?",

@@ -40,6 +40,7 @@ SCORERS = {
     "invented_arguments": "judgekit.scorers.flaws:InventedArguments",
     "unfinished": "judgekit.scorers.flaws:Unfinished",
     "claims_without_call": "judgekit.scorers.flaws:ClaimsWithoutCall",
+    "never_says": "judgekit.scorers.flaws:NeverSays",
     "imported": "judgekit.scorers.imported:Imported",
     "topic_adherence": "judgekit.scorers.topic:TopicAdherence",
     "agent_goal_accuracy_with_reference": "judgekit.scorers.goal:AgentGoalAccuracyWithReference",

@@ -1,19 +1,21 @@
-"""Flaws that code finds: ignored errors, invented arguments, unfinished conversations, claims without a call."""
+"""Flaws that code finds: ignored errors, invented arguments, unfinished conversations, claims without a call, banned words."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
+from judgekit.errors import short_repr
 from judgekit.score import Score
 from judgekit.scorers.scope import ScopedScorer
 from judgekit.scorers.text.matches import compile_pattern
 from judgekit.scoring import NO_CONVERSATION
-from judgekit.traces.flaws import Flaws, claims_without_call, errors_ignored, invented_arguments, unfinished
+from judgekit.traces.flaws import Flaw, Flaws, claims_without_call, errors_ignored, invented_arguments, unfinished
 from judgekit.traces.message import ToolMessage
 from judgekit.traces.rendering import message_text
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
+from judgekit.traces.tree import branches
 
 if TYPE_CHECKING:
     from regex import Pattern
@@ -140,3 +142,45 @@ class ClaimsWithoutCall(_WithoutFlaws):
 
     def _flaws(self, trace: Trace) -> Flaws:
         return claims_without_call(trace)
+
+
+@dataclass(frozen=True)
+class NeverSays(_WithoutFlaws):
+    r"""1 if the pattern is in no message of the agent, or with ``scope="tree"`` of its sub-agents, else 0.
+
+    For the last message alone, there is `Regex`, whose syntax this is. Arguments of calls are not searched. Skipped if the
+    agent says nothing. No judge. Details as for `ErrorsIgnored`; ``places`` is the number of messages with a text. Source:
+    https://github.com/mrabarnett/mrab-regex.
+
+    Raises:
+        ConfigError: The pattern is invalid.
+
+    Example:
+        ``NeverSays(r"(?i)as an ai\b")``
+    """
+
+    pattern: str
+    name: str = "never_says"
+    _inapplicable: ClassVar[str] = "the agent says nothing"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self._compiled
+
+    @cached_property
+    def _compiled(self) -> "Pattern[str]":
+        return compile_pattern(self.pattern)
+
+    def _flaws(self, trace: Trace) -> Flaws:
+        texts = [
+            (branch.number(index), message.text)
+            for branch in branches(trace)
+            for index, message in enumerate(branch.trace.messages)
+            if message.role == "assistant"
+        ]
+        flaws = [
+            Flaw(number, "said", f"says {short_repr(match[0])}")
+            for number, text in texts
+            if (match := self._compiled.search(text, timeout=_SECONDS))
+        ]
+        return Flaws(flaws, sum(bool(text) for _, text in texts))

@@ -4,10 +4,12 @@ import pytest
 
 from judgekit.errors import ConfigError
 from judgekit.jobs.api import run
+from judgekit.score import Score
 from judgekit.scorers.behavior import MaxToolErrorRate
-from judgekit.scorers.flaws import ClaimsWithoutCall, ErrorsIgnored, InventedArguments, Unfinished
+from judgekit.scorers.flaws import ClaimsWithoutCall, ErrorsIgnored, InventedArguments, NeverSays, Unfinished
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
 from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Trace
 
 ASKED = HumanMessage("Cancel my order, please.")
 ANSWERED = Sample.of([ASKED, AIMessage("Which one?")])
@@ -39,6 +41,7 @@ FLAWED = Sample.of(
         ),
         (Unfinished(), 0, "stopped_early", "message 5: the conversation ends with a call without a result"),
         (ClaimsWithoutCall(), 1, None, "none"),
+        (NeverSays(r"(?i)\bHAVE\b"), 0, "said", "message 4: says 'have'"),
     ],
 )
 def test_a_score_names_the_first_flaw_and_holds_all(scorer, value, label, reason):
@@ -72,6 +75,15 @@ def test_a_pattern_that_takes_too_long_is_a_failed_score():
     )
     [row] = run([slow], [ErrorsIgnored(error_pattern="(a|aa)+$")])
     assert (row.score.status, row.score.error) == ("failed", "TimeoutError")
+
+
+def test_what_the_agent_never_says_is_looked_for_in_all_of_its_messages_and_in_nobody_elses():
+    child = Trace(messages=[ASKED, AIMessage("As an AI, no.")])
+    sample = Sample(id="s", trace=Trace(messages=[*ANSWERED.trace.messages, AIMessage("Done.")], children=[child]))
+    assert NeverSays("As an AI", scope="tree").score(sample).details["flaws"][0]["reason"] == "says 'As an AI'"
+    assert NeverSays("Cancel|1").score(sample).value == 1
+    silent = Sample.of(FLAWED.trace.messages[:3])
+    assert NeverSays("W-12345|Error").score(silent) == Score.skipped("never_says", "the agent says nothing")
 
 
 def test_they_are_scorers_by_name():

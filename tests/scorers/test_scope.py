@@ -45,6 +45,7 @@ OPTIONS = {
     "pairwise": {"question": "Which is better?"},
     "prompt": {"prompt": "tone"},
     "failure_analysis": {"of": "all"},
+    "never_says": {"pattern": "docs"},
     "err": {"tool": "find", "max_grade": 1},
     **{name: {"budget": 0} for name in CLASSES if name.startswith("max_") and name != "max_repeated_calls"},
     **{name: {"tool": "find"} for name in CLASSES if issubclass(CLASSES[name], RankingScorer) and name != "err"},
