@@ -316,10 +316,13 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda page: page.name
+    "page", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))], ids=lambda page: page.name
 )
 def test_links_lead_to_pages_and_headings_that_exist(page):
     for path, anchor in re.findall(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)", prose(page)):
         target = page.parent / path if path else page
         assert target.exists(), path
-        assert not anchor or anchor in anchors(target), f"{path}#{anchor}"
+        documented = anchor.rpartition(".")[0] if anchor.startswith("judgekit.") else None  # a member's owner
+        assert not anchor or anchor in anchors(target) or f"::: {documented}\n" in target.read_text(), (
+            f"{path}#{anchor}"
+        )

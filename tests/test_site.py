@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
@@ -31,7 +31,11 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 REFERENCE = sorted((DOCS / "reference").glob("*.md"))
 OTHER_TOOLS = {"integrations"}  # needs Inspect, MLflow and OpenTelemetry: tests/integrations runs its code
-SCRIPTS = [f"docs/{path.stem}" for path in sorted(DOCS.glob("*.md")) if path.stem not in OTHER_TOOLS]
+SCRIPTS = [
+    path.relative_to(ROOT).with_suffix("").as_posix()
+    for path in sorted(DOCS.rglob("*.md"))
+    if path.stem not in OTHER_TOOLS
+]
 COMMANDS = {  # pages whose commands run too; those of others need labels, judges or servers of the reader
     *("README", "docs/index", "docs/getting-started", "docs/tutorial-first-audit", "docs/tutorial-ci-gates"),
     *("docs/tutorial-own-judge", "docs/scorers", "docs/tool-calls", "docs/texts", "docs/behavior", "docs/datasets"),
@@ -44,23 +48,26 @@ COMMANDS = {  # pages whose commands run too; those of others need labels, judge
 
 
 class Entry(NamedTuple):
-    """A page of the site: its section in the navigation (or none), title and file."""
+    """A page of the site: its section in the navigation, title and file."""
 
-    section: str | None
+    section: str
     title: str
     path: str
 
 
 def nav() -> list[Entry]:
-    """The pages in the order of the navigation."""
-    found = []
-    for entry in yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]:
-        ((title, page),) = entry.items()
-        if isinstance(page, str):
-            found.append(Entry(None, title, page))
-        else:
-            found += [Entry(title, *item) for inner in page for item in inner.items()]
-    return found
+    """The pages in the order of the navigation, whose sections may have groups."""
+
+    def pages(section: str, entries: list[dict[str, Any]]) -> Iterator[Entry]:
+        for entry in entries:
+            ((title, inner),) = entry.items()
+            if isinstance(inner, str):
+                yield Entry(section, title, inner)
+            else:
+                yield from pages(section, inner)
+
+    tabs = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
+    return [page for tab in tabs for section, entries in tab.items() for page in pages(section, entries)]
 
 
 def directives() -> list[str]:
@@ -71,6 +78,13 @@ def directives() -> list[str]:
 def test_every_page_is_in_the_navigation_once():
     there = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
     assert sorted(entry.path for entry in nav()) == there
+
+
+def test_a_title_in_the_navigation_is_the_heading_of_its_page():
+    headings = {entry.path: re.search(r"^# (.+)$", (DOCS / entry.path).read_text(), re.MULTILINE) for entry in nav()}
+    assert {path: heading and heading[1] for path, heading in headings.items()} == {
+        entry.path: entry.title for entry in nav()
+    }
 
 
 def test_every_public_name_is_on_one_page_of_the_reference():
@@ -90,8 +104,10 @@ def test_every_scorer_of_the_command_line_and_every_error_is_in_the_reference_on
     assert {name: found[name] for name in (*scorers, *raised)} == dict.fromkeys((*scorers, *raised), 1)
 
 
-def test_every_module_of_statistics_that_the_guide_lists_is_in_the_reference():
-    table = (DOCS / "statistics.md").read_text(encoding="utf-8").partition("| module |")[2].partition("\n\n")[0]
+def test_every_module_of_statistics_in_the_table_is_in_the_reference():
+    table = (
+        (DOCS / "reference/statistics.md").read_text(encoding="utf-8").partition("| module |")[2].partition("\n\n")[0]
+    )
     listed = [name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])]
     documented = re.findall(
         r"^::: judgekit\.stats\.(\w+)$", (DOCS / "reference/statistics.md").read_text(), re.MULTILINE
@@ -123,8 +139,7 @@ def test_the_index_for_language_models_lists_the_pages_of_the_navigation():
             found.append((section, link[1], link[2]))
     home, *others = nav()
     assert home.path == "index.md"
-    pages = [(one.section or "Overview", one.title, f"{one.path.removesuffix('.md')}/") for one in others]
-    assert found == sorted(pages, key=lambda page: page[0] != "Overview")
+    assert found == [(one.section, one.title, f"{one.path.removesuffix('.md')}/") for one in others]
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.stem)
