@@ -1,21 +1,4 @@
-"""Config files, in TOML.
-
-store_text = true               # false: no text of a conversation is written; see docs/runs.md
-gate = ["tool_call_f1 >= 0.9", "failed <= 1%"]
-min_coverage = 0.9              # a number over a smaller share of the samples meets no gate; by default, half
-no_answer = "zero"              # 0 for recordings that stop after the user's message; by default, the score is failed
-[judges.default]
-model = "openai/gpt-6-luna"
-fallback = ["other"]            # names of judges
-[[scorers]]
-name = "topic_adherence"
-as = "topic_recall"
-mode = "recall"
-repeats = 5                       # asks five times, for the majority; "auto": until that is clear
-min_confidence = 0.8            # abstains if fewer than four of the five agree, or asks the scorer to escalate to:
-escalate = {name = "topic_adherence", mode = "recall", judge = "large"}  # the same judge, if it names none
-# escalate = {judge = "large", below = 0.8} is the same in one line: the scorer itself with another judge
-"""
+"""Config files, in TOML: docs/reference/config.md lists their keys."""
 
 import json
 import re
@@ -37,7 +20,17 @@ _PROMPT_FILE = re.compile(r"prompt:[^,=]*\.md(,|\Z)")
 
 
 class ConfigFile(FrozenModel):
-    """The settings in a config file, whose judges have no fallbacks yet."""
+    """The settings in a config file, whose judges have no fallbacks yet.
+
+    Attributes:
+        store_text: Whether text of conversations is stored. If not, no file that judgekit writes has any of it.
+        gate: The gates that every run has to meet, such as ``"tool_call_f1 >= 0.9"``.
+        min_coverage: The share of the samples, from 0 to 1, that a number must cover to meet a gate. By default, half, unless
+            a gate limits ``n``, ``coverage``, ``skipped`` or ``abstained`` of the scorer.
+        no_answer: How recordings that stop after the user's message are scored: ``failed``, the default, or ``zero``.
+        judges: The judges, by name.
+        scorers: The scorers of a run that names none: tables, or texts as after ``--scorer``.
+    """
 
     store_text: bool = True
     gate: Many[str] = ()

@@ -22,9 +22,14 @@ import yaml
 import judgekit
 import judgekit.stats
 from judgekit import ArgMatch, Sample, Scorer, ToolCallF1, ToolCallMatch, ToolMatch, constraints, errors, matchers
+from judgekit.config_file import ConfigFile
 from judgekit.errors import JudgekitError
+from judgekit.judges.limits.budget import Budget
 from judgekit.judges.prompt_file import shipped_prompts
+from judgekit.judges.providers.price import Price
+from judgekit.judges.settings import JudgeSettings
 from judgekit.scorers import SCORERS
+from judgekit.traces.images import ImageSettings
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
 
 ROOT = Path(__file__).parent.parent
@@ -122,6 +127,16 @@ def test_the_generated_pages_are_what_the_script_writes():
         [sys.executable, DOCS / "generate.py", "--check"], capture_output=True, text=True, check=False, timeout=60
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_page_of_the_config_file_has_every_key_that_a_config_may_have():
+    sections = (DOCS / "reference/config.md").read_text(encoding="utf-8").split("\n## ")[1:]
+    keys = {text.partition("\n")[0]: re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) for text in sections}
+    assert keys["Top level"] == [*ConfigFile.model_fields]
+    assert keys["[judges.NAME]"] == [name for name in JudgeSettings.model_fields if name != "client"]  # a Python object
+    tables = {"price": Price, "budget": Budget, "images": ImageSettings}
+    assert {title: keys[title] for title in tables} == {title: [*one.model_fields] for title, one in tables.items()}
+    assert keys["[[scorers]]"] == ["name", "as", "judge", "repeats", "min_confidence", "escalate"]
 
 
 def test_the_index_for_language_models_lists_the_pages_of_the_navigation():

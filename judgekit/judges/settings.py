@@ -68,7 +68,7 @@ class JudgeSettings(FrozenModel):
             from environment variables, such as ``{"key": {"env": "MY_KEY"}}``.
         headers: Headers of each request, in the same form.
         redact: The data to remove from a sample before the judge sees it: ``url``, ``secret``, ``email``, ``iban``,
-            ``card``, ``ip``, ``phone``, all in text, and ``image``; or a function from text to text, with a ``version`` (an attribute).
+            ``card``, ``ip``, ``phone``, all in text, and ``image``; in Python also a function of a text, with a ``version``.
         conversation_tokens: The approximate number of tokens of a recording to show, at least 100; all if not given.
             See `Trace.render`.
         images: Whether to show the judge the images of a recording: ``True``, or `ImageSettings` with the detail, the
