@@ -38,6 +38,7 @@ TOOL_CALLS = (ROOT / "docs" / "tool-calls.md").read_text(encoding="utf-8")
 JUDGED = (ROOT / "docs" / "judged-scorers.md").read_text(encoding="utf-8")
 FROM_RAGAS = (ROOT / "docs" / "from-ragas.md").read_text(encoding="utf-8")
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+JUDGE_INPUT = (ROOT / "docs" / "concepts-judge-input.md").read_text(encoding="utf-8")
 JUDGES = (ROOT / "docs" / "judges.md").read_text(encoding="utf-8")
 
 
@@ -300,8 +301,8 @@ def test_each_shipped_prompt_with_a_scale_stands_in_the_documentation_beside_wha
 def test_the_numbers_of_the_documentation_on_attacks_are_those_of_the_suite():
     clean, attacks = {pair.clean.id for pair in probe_pairs()}, len(probe_pairs())
     assert len(clean) == 9
-    assert f"one of {attacks} texts" in " ".join(JUDGED.split())
-    assert f"That is {attacks + len(clean)} requests" in JUDGED
+    assert f"one of {attacks} texts" in " ".join(JUDGE_INPUT.split())
+    assert f"That is {attacks + len(clean)} requests" in JUDGE_INPUT
 
 
 def prose(page: Path) -> str:
