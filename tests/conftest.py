@@ -156,6 +156,7 @@ def needed_options() -> Mapping[str, str]:
         "recall_at_k": ":k=3",
         "imported": ":quality",
         "regex": ":q",
+        "never_says": ":q",
         "tool_call_match": ":same_calls",
         "tool_constraints": ':constraints=[{"type":"max_steps","n":1}]',
         "weighted_criteria": ':weights={"kind":1}',
