@@ -28,7 +28,7 @@ from judgekit.alignment.verdict import (
 )
 from judgekit.alignment.writing import CANDIDATES, REQUESTS, Candidate, CandidateWriter, accepted
 from judgekit.distribution import own_version
-from judgekit.errors import ConfigError
+from judgekit.errors import ConfigError, count_text
 from judgekit.jobs.plan import RunPlan, make_plan
 from judgekit.jobs.starting import build_run
 from judgekit.judges.judge import Judge
@@ -159,13 +159,18 @@ class Aligning:
         cost = priced[0] + CANDIDATES * priced[1] + tests * priced[2] if len(priced) == len(costs) else None
         return AlignmentPlan(REQUESTS, old.requests + CANDIDATES * chosen.requests + tests * tested.requests, cost)
 
+    def refused_early(self) -> Alignment | None:
+        """Return the refusal of an alignment by labels that cannot show an improvement; ``None`` if they may."""
+        empty = (
+            f"no labeled sample has the role {role}: label more" for role, number in self.roles.items() if not number
+        )
+        reason = refusal_reason([case.human_value for case in self.cases]) or next(empty, "")
+        return self._refused(reason) if reason else None
+
     async def align(self) -> Alignment:
         """Return the result; see `aalign`."""
-        if reason := refusal_reason([case.human_value for case in self.cases]):
-            return self._refused(reason)
-        for role, number in self.roles.items():
-            if not number:
-                return self._refused(f"no labeled sample has the role {role}: label more")
+        if (refused := self.refused_early()) is not None:
+            return refused
         if self.output.exists() and (await _plan(self.cases, [self.scorer])).requests:
             raise ConfigError(
                 f"{self.output} exists, and the replies that led to it are not cached: move it away, or name another file with "
@@ -179,14 +184,16 @@ class Aligning:
         candidates = await self._write(scores)
         prompts = accepted(candidates)
         if not prompts:
-            refused = tuple(
+            unusable = tuple(
                 AlignmentCandidate(kind=candidate.kind, refusal_reason=candidate.refusal_reason)
                 for candidate in candidates
             )
-            return self._refused("every candidate was refused").model_copy(update={"candidates": refused})
+            return self._refused("every candidate was refused").model_copy(update={"candidates": unusable})
         judging = [replace(self.scorer, prompt=prompt, name=name) for name, prompt in prompts.items()]
         planned = await _plan(self._choosing, judging)
-        self.announce(f"judging {len(judging)} candidates on {len(self._choosing)} labeled samples: {planned}")
+        self.announce(
+            f"judging {count_text(len(judging), 'candidate')} on {len(self._choosing)} labeled samples: {planned}"
+        )
         judged = self._compared(self._choosing, scores, await self._judge(self._choosing, judging), judging)
         # Other answers to the same questions, which a judge without a cache may give, are another alignment.
         questions = [prompt.question for prompt in prompts.values()]

@@ -39,11 +39,11 @@ class TestedCandidate(NamedTuple):
                 and audit_record.alignment.id == record.id
             ):
                 return audit_record
-        run = self._stored(store)
+        run = self._stored(store, record.id)
         audit(run, self._labels(run.number), sources=self.sources)
         return run.audits[self.new.name].record
 
-    def _stored(self, store: RunStore) -> Run:
+    def _stored(self, store: RunStore, alignment: str) -> Run:
         kept = RunStore(store.path)
         record = RunRecord(
             started_at=now(),
@@ -52,6 +52,7 @@ class TestedCandidate(NamedTuple):
             count_precision="exactly",
             scorers=[ScorerRecord.of(self.old), ScorerRecord.of(self.new)],
             version=own_version(),
+            alignment=alignment,
         )
         begun = kept.begin(record)
         recorder = Recorder(kept, begun)

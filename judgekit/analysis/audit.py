@@ -111,11 +111,15 @@ def audit(
     sources = list(dict.fromkeys((*sources, *(label.file for label in combined.labels if label.file is not None))))
     usages = dict(run.store.usage_by_sample(run.number))
     audits: list[ScorerAudit] = []
+    counted = set[int]()
     for name, record in judged.items():
         history = [label for label in combined.history if label.scorer in questions[name]]
         auditing = _Auditing(run, record, usages, given[name], history, sources, obstacle)
         audits.append(auditing.audit(guarantee, delta, epsilon, keep=keep))
-        unmatched += auditing.matched.unmatched
+        those = set(map(id, given[name]))  # scorers of one question have the same labels, of which each counts once
+        left_out = auditing.matched.unmatched
+        unmatched = unmatched | left_out if those <= counted else unmatched + left_out
+        counted |= those
     return Audit(run=run.number, sources=sources, scorers=audits, unmatched=dict(unmatched))
 
 
@@ -266,9 +270,7 @@ class _Auditing:
         matched = self.matched
         if not matched.samples:
             there = self.left_out or matched.unmatched
-            return Correction(
-                unavailable_reason=f"no label can be used: {join_limited(there)}" if there else self._no_labels()
-            )
+            return Correction(unavailable_reason="no label can be used" if there else self._no_labels())
         if matched.selection == "convenience":
             return Correction(
                 unavailable_reason=f"{_PICKED}, so they may not represent the run; judgekit label "
@@ -288,7 +290,7 @@ class _Auditing:
         )
 
     def _no_labels(self) -> str:
-        advice = f"there are no labels; judgekit label {self.run.number} draws samples to label"
+        advice = f"there are no labels: judgekit label {self.run.number} draws samples to label, and --labels FILE reads the labels"
         recorded = Counter(
             name for row in self.all_rows for name in row.labels if row.label_sources.get(name) != "judge"
         )

@@ -13,10 +13,10 @@ _DIGITS = range(2, 10)  # decimals to try; the fewest that keep a statement true
 
 
 class MeanBound(NamedTuple):
-    """A bound on the mean of a scorer: at least 0.7, unless the gates of the run set another one."""
+    """A bound on the mean of a scorer."""
 
-    operator: str = ">="
-    bound: float = 0.7
+    operator: str
+    bound: float
 
     @property
     def sign(self) -> int:
@@ -69,30 +69,45 @@ def _strictness(bound: MeanBound) -> tuple[int, float, int]:
     return bound.sign, bound.sign * bound.bound, -len(bound.operator)
 
 
-def describe_fitness(correction: Correction, bound: MeanBound) -> str:
-    """Return a sentence on whether a corrected mean is sure to meet a demand, and which bound it would just meet."""
-    meets, sign = OPERATORS[bound.operator], bound.sign
-    head = f"Good enough to gate {bound}?"
-    figure = correction.corrected
-    if figure is None:
-        return f"{head} No, there is no corrected mean: {correction.unavailable_reason.rstrip('.')}."
-    edge = figure.low if sign > 0 else figure.high
+class GateFitness(NamedTuple):
+    """The gates that a corrected mean meets.
+
+    Attributes:
+        met: Whether it is sure to meet the strictest gate of its run on this mean; ``None`` without such a gate.
+        reach: The highest bound that it is sure to meet, or for gates with ``<`` the lowest; ``None`` if there is none.
+        text: Both in a sentence; empty if there is nothing to say.
+    """
+
+    met: bool | None = None
+    reach: float | None = None
+    text: str = ""
+
+
+def gate_fitness(correction: Correction, demand: MeanBound | None) -> GateFitness:
+    """Return whether a corrected mean is sure to meet a demand, and which bound it would just meet."""
+    bound = MeanBound(">=", 0.0) if demand is None else demand
+    meets, sign, figure = OPERATORS[bound.operator], bound.sign, correction.corrected
+    edge = None if figure is None else figure.low if sign > 0 else figure.high
     if edge is None:
-        return f"{head} No, the corrected mean has no 95 % interval."
+        missing = f"there is no corrected mean: {correction.unavailable_reason.rstrip('.')}"
+        why = missing if figure is None else "the corrected mean has no 95 % interval"
+        return GateFitness(met=False, text=f"A gate {bound} is not met: {why}.") if demand else GateFitness()
     is_met = meets(edge - bound.bound)
     slack = TOLERANCE if "=" in bound.operator else -TOLERANCE
     bounds = (sign * floor((sign * edge + slack) * 10**digits) / 10**digits for digits in _DIGITS)
     reached = (near for near in bounds if meets(edge - near) and (not is_met or sign * (near - bound.bound) >= 0))
-    reach = next(reached, bound.bound if is_met else 0)
-    to = f"{'up' if sign > 0 else 'down'} to {_plain(reach)}"
+    reach = next(reached, bound.bound if is_met else None)
+    to = "" if reach is None else f"{'up' if sign > 0 else 'down'} to {_plain(reach)}"
     assumed = f" (if {correction.assumptions.partition(';')[0]})" if correction.assumptions else ""
     if is_met:
-        other = "lower" if sign > 0 else "higher"
-        return f"{head} Yes, {to}: the corrected mean is probably no {other}{assumed}."
+        head = f"A gate {bound} is met, as is any {to}" if demand else f"Gates {to} are met"
+        text = f"{head}: the corrected mean is probably no {'lower' if sign > 0 else 'higher'}{assumed}."
+        return GateFitness(met=True if demand else None, reach=reach, text=text if demand or reach else "")
     texts = (f"{edge:.{digits}f}" for digits in _DIGITS)
     shown = next((text for text in texts if meet_same_gates(float(text), edge, bound.bound)), f"{edge}")
-    more = f"; good enough {to}{assumed}" if 0 < reach < 1 else ""
-    return f"{head} No, the corrected mean may be as {'low' if sign > 0 else 'high'} as {shown}{more}."
+    more = f"; gates {to} are met{assumed}" if reach is not None and 0 < reach < 1 else ""
+    text = f"A gate {bound} is not met: the corrected mean may be as {'low' if sign > 0 else 'high'} as {shown}{more}."
+    return GateFitness(met=False, reach=reach, text=text)
 
 
 def _plain(number: float) -> str:

@@ -231,6 +231,8 @@ class ScorerAudit(FrozenModel):
         For example ``corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 from 2 people``.
         """
         corrected = self.correction.corrected
+        if not self.sample_count:
+            return f"not audited: {self.correction.unavailable_reason}"
         return f"{'no corrected mean' if corrected is None else f'corrected mean {corrected}'}, {self.agreement_text}"
 
     @property
@@ -262,21 +264,22 @@ class ScorerAudit(FrozenModel):
 
     def _label_notes(self) -> Iterator[str]:
         if self.sample_count:
-            both = f"{count_text(self.sample_count, 'sample')} that people and the judge both decided"
+            both = f"{count_text(self.sample_count, 'sample')} labeled by people and by the judge"
             yield f"{count_text(self.labels, 'label')} on {both}; {_DRAWN[self.selection]}"
         yield from left_out_lines(self.unused_labels)
 
     def _mean_section(self) -> AuditSection:
         correction = self.correction
-        estimates = {"raw, by the judge": self.judge_mean}
+        estimates = {"judge's mean (raw)": self.judge_mean}
         notes: list[str] = []
         if correction.corrected is not None:
-            estimates[f"corrected, {correction.method}"] = correction.corrected
+            estimates[f"corrected mean ({correction.method})"] = correction.corrected
             if correction.effective_labels is not None:
                 notes.append(f"worth as much as {correction.effective_labels:,.0f} labels without the judge")
             if correction.assumptions:
                 notes.append(f"assumes: {correction.assumptions}")
-        reason = f"not corrected: {correction.unavailable_reason}" if correction.unavailable_reason else ""
+        is_said = not self.sample_count  # by the headline
+        reason = "" if is_said or correction.corrected else f"not corrected: {correction.unavailable_reason}"
         return AuditSection("mean", estimates, tuple(notes), reason)
 
 

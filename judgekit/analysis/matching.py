@@ -217,14 +217,14 @@ class _Finding:
     def unmatched(self) -> Counter[str]:
         """Return the number of labels without a sample, by reason."""
         run = f"run {self._run.number}"
-        renamed = f"the sample with this number in {run} has another id (spreadsheets change ids: restore them)"
+        renamed = f"the sample with this number in {run} has another id (spreadsheets change ids: restore them):"
         samples = {
             f"{run} has no score for": self._unknown,
-            "several samples have this id": self._ambiguous,
+            "several samples have this id:": self._ambiguous,
             renamed: self._changed,
         }
         names = {why: join_limited(dict.fromkeys(those), _NAMED, ", ") for why, those in samples.items()}
-        return Counter({f"{why}: {names[why]}": len(those) for why, those in samples.items() if those})
+        return Counter({f"{why} {names[why]}": len(those) for why, those in samples.items() if those})
 
     def weighted(self, samples: Sequence[LabeledSample]) -> list[LabeledSample]:
         """Return the samples with weights by their known probabilities; none if these are not known."""

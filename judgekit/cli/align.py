@@ -103,12 +103,14 @@ def align(
     )
     for reason, number in aligning.unused_labels.items():
         print_line(f"labels left out: {number:,} ({reason})", console(stderr=True))
-    if dry_run:
+    refused = aligning.refused_early() if dry_run else None
+    if dry_run and refused is None:
         print_line(str(run_sync(aligning.plan)))
         return
-    aligning.check()
-    store_labels(labeled, given)
-    alignment = _align(aligning)
+    if refused is None:
+        aligning.check()
+        store_labels(labeled, given)
+    alignment = refused or _align(aligning)
     _show(alignment)
     if alignment.outcome != "shown":
         raise typer.Exit(1)

@@ -1,13 +1,13 @@
 """``judgekit audit``: compare the judges of a run with human labels."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated
 
 import typer
+from pydantic import JsonValue
 
-from judgekit import registry
 from judgekit.analysis.audit import audit as audited
-from judgekit.analysis.corrected_means import mean_bounds
+from judgekit.analysis.corrected_means import gate_fitness, mean_bounds
 from judgekit.analysis.findings import Audit
 from judgekit.analysis.human_agreement import ANNOTATOR_EPSILONS
 from judgekit.analysis.labels import deduplicate, read_label_file, recorded_labels
@@ -15,15 +15,16 @@ from judgekit.analysis.stored_labels import stored_labels
 from judgekit.cli import options
 from judgekit.cli.app import app
 from judgekit.cli.label_files import store_labels
-from judgekit.cli.outputs import check_outputs, print_line, print_notices, print_written
+from judgekit.cli.outputs import check_outputs, print_json, print_line, print_notices, print_written
 from judgekit.errors import ConfigError
 from judgekit.reports.audit import show_audit
-from judgekit.reports.export import write_text
-from judgekit.reports.glossary import explaining_terms
+from judgekit.reports.export import json_text, write_text
+from judgekit.reports.glossary import command_consoles
 from judgekit.reports.html import html_report
-from judgekit.runs.audit_records import audit_record_path
+from judgekit.runs.audit_records import AuditStatus, audit_record_path
 from judgekit.runs.results import Run
 from judgekit.runs.store import DEFAULT_RUNS_PATH
+from judgekit.terminal import console
 
 
 @app.command()
@@ -63,6 +64,8 @@ def audit(
             "(alternative annotator test).",
         ),
     ] = "experts",
+    explain: options.Explain = False,
+    as_json: options.AsJson = False,
     show: Annotated[int, options.number("Show the N worst disagreements of each scorer.")] = 3,
     output: options.ReportOption = None,
     store: options.StorePath = DEFAULT_RUNS_PATH,
@@ -72,14 +75,12 @@ def audit(
 
     Shows how far they agree with people, and their corrected means.
 
-    Saves an audit record next to the run. Later runs of the same judge show it, and gates can require it. The exit code
-    does not depend on the result.
+    Saves an audit record next to the run. Later runs of the same judge show it, and gates can require it. Exit code 0:
+    judges were compared with labels, whatever the result; 1: no label could be used.
     """
-    if allow_code:
-        registry.allow_code()
     outputs = check_outputs(output, _KINDS)
     worse = _epsilon(epsilon)
-    stored = Run.stored(options.parse_run_number(run), store)
+    stored = Run.stored(options.parse_run_number(run), store, allow_code=allow_code)
     names = dict(map(options.parse_recorded_label, label or ()))
     files = {path: read_label_file(path, names=names, run=stored) for path in labels or ()}
     given = deduplicate(label for file in files.values() for label in file.labels)
@@ -89,16 +90,38 @@ def audit(
     missing = {name: names[name] for name in names if not any(name in file.names for file in files.values())}
     if missing or not (labels or stored_labels(stored)):
         given = deduplicate((*given, *recorded_labels(stored, missing)))
+    before = stored.audits
     comparison = audited(stored, given, guarantee=guarantee, delta=delta, epsilon=worse)
-    with explaining_terms() as screen:
-        show_audit(comparison, show, screen.out, mean_bounds(stored))
-        for name, status in stored.audits.items():
-            if (folder := stored.audits_folder) is not None and (audit_record := status.record) is not None:
-                where = audit_record_path(audit_record, folder)
-                print_line(f"audit record of {name}, from the audit of run {audit_record.run}: {where}", screen.out)
+    if as_json:
+        print_json(_json(stored, comparison))
+    else:
+        with command_consoles(explain=explain) as screen:
+            show_audit(comparison, show, screen.out, mean_bounds(stored))
+            for line in _record_lines(stored, before):
+                print_line(line, screen.out)
     for path in outputs:
         write_text(_KINDS[path.suffix.lower()](stored, comparison), path)
         print_written(path)
+    if not any(findings.sample_count for findings in comparison.scorers):
+        print_line("exit code 1: no judge was compared with labels; --labels FILE reads them", console(stderr=True))
+        raise typer.Exit(1)
+
+
+def _json(run: Run, audit: Audit) -> JsonValue:
+    """Return an audit as JSON, with the gates that each corrected mean meets."""
+    bounds = mean_bounds(run)
+    gates = {each.scorer: gate_fitness(each.correction, bounds.get(each.scorer))._asdict() for each in audit.scorers}
+    return {**audit.model_dump(mode="json"), "gates": gates}
+
+
+def _record_lines(run: Run, before: Mapping[str, AuditStatus]) -> Iterator[str]:
+    """Yield the audit record of each judge, and whether it is that of this audit."""
+    folder = run.audits_folder
+    for name, status in run.audits.items():
+        if folder is not None and (record := status.record) is not None:
+            is_new = record != before[name].record
+            head = "audit record of" if is_new else f"unchanged audit record (run {record.run}) of"
+            yield f"{head} {name}: {audit_record_path(record, folder)}"
 
 
 def _epsilon(text: str) -> float:
@@ -111,6 +134,6 @@ def _epsilon(text: str) -> float:
 
 
 _KINDS: Mapping[str, Callable[[Run, Audit], Iterable[str]]] = {
-    ".json": lambda _, comparison: (comparison.model_dump_json(indent=2), "\n"),
+    ".json": lambda run, comparison: json_text(_json(run, comparison)),
     ".html": html_report,
 }

@@ -1,12 +1,10 @@
 """``judgekit compare``: compare two runs."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated
 
 import typer
 
-from judgekit import registry
 from judgekit.analysis.compare import Comparison
 from judgekit.analysis.compare import compare as compared
 from judgekit.analysis.labels import HumanLabel, deduplicate, read_labels, recorded_labels
@@ -14,11 +12,11 @@ from judgekit.cli import options
 from judgekit.cli.app import app
 from judgekit.cli.label_files import store_labels
 from judgekit.cli.outcome import show_gates
-from judgekit.cli.outputs import check_outputs, print_written
+from judgekit.cli.outputs import check_outputs, print_json, print_written
 from judgekit.errors import ConfigError
 from judgekit.reports.compare import show_changes
-from judgekit.reports.export import write_text
-from judgekit.reports.glossary import explaining_terms
+from judgekit.reports.export import json_text, write_text
+from judgekit.reports.glossary import command_consoles
 from judgekit.reports.html import html_report
 from judgekit.runs.results import Run
 from judgekit.runs.store import DEFAULT_RUNS_PATH
@@ -28,6 +26,8 @@ from judgekit.runs.store import DEFAULT_RUNS_PATH
 def compare(
     a: Annotated[str, typer.Argument(metavar="A", help="The number of the baseline run.")],
     b: Annotated[str, typer.Argument(metavar="B", help="The number of the run to compare with it, or last.")],
+    explain: options.Explain = False,
+    as_json: options.AsJson = False,
     show: Annotated[int, options.number("Show the N samples that got worse, and better, by most for each scorer.")] = 3,
     gate: Annotated[
         list[str] | None,
@@ -67,10 +67,8 @@ def compare(
 
     The exit code is 0 whatever the difference, 1 if a gate is not met, and 2 if the runs cannot be compared.
     """
-    if allow_code:
-        registry.allow_code()
     outputs = check_outputs(output, _KINDS)
-    runs = [Run.stored(options.parse_run_number(reference), store) for reference in (a, b)]
+    runs = [Run.stored(options.parse_run_number(each), store, allow_code=allow_code) for each in (a, b)]
     given = deduplicate(label for path in labels or () for label in read_labels(path))
     recorded = _recorded(runs, dict(map(options.parse_recorded_label, label or ())))
     comparison = compared(
@@ -81,9 +79,12 @@ def compare(
     )
     for stored in runs:
         store_labels(stored, [label for label in given if label.run == stored.number])
-    with explaining_terms() as screen:
-        screen.out.print(comparison)
-        show_changes(comparison, show, screen.out)
+    with command_consoles(explain=explain, as_json=as_json) as screen:
+        if as_json:
+            print_json(comparison.as_json(show))
+        else:
+            screen.out.print(comparison)
+            show_changes(comparison, show, screen.out)
         for path in outputs:
             write_text(_KINDS[path.suffix.lower()](comparison, show), path)
             print_written(path)
@@ -106,6 +107,6 @@ def _recorded(runs: Sequence[Run], names: Mapping[str, str]) -> Sequence[HumanLa
 
 
 _KINDS: Mapping[str, Callable[[Comparison, int], Iterable[str]]] = {
-    ".json": lambda comparison, show: (json.dumps(comparison.as_json(show), indent=2), "\n"),
+    ".json": lambda comparison, show: json_text(comparison.as_json(show)),
     ".html": lambda comparison, _: html_report(comparison),
 }

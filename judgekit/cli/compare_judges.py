@@ -26,8 +26,9 @@ from judgekit.jobs.starting import new_session
 from judgekit.locations import Location
 from judgekit.reports.compare_judges import show_judges
 from judgekit.reports.export import write_text
-from judgekit.reports.glossary import explaining_terms
+from judgekit.reports.glossary import command_consoles
 from judgekit.reports.html import html_report
+from judgekit.reports.summary import Shown
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
 from judgekit.runs.store import DEFAULT_RUNS_PATH
@@ -86,6 +87,7 @@ def compare(
     sample: options.SampleOption = None,
     seed: options.Seed = 0,
     output: options.ReportOption = None,
+    explain: options.Explain = False,
     show: Annotated[int, options.number("Show N samples on which two judges disagree, for each pair of judges.")] = 3,
     strict: options.Strict = False,
     store: options.StorePath = DEFAULT_RUNS_PATH,
@@ -131,7 +133,7 @@ def compare(
         if dry_run:
             show_planned(built, compares_ways=False)
             return
-        raise _compare_ways(built, ways, store, show, outputs)
+        raise _compare_ways(built, ways, store, show, outputs, explain=explain)
     if len(scorer or ()) > 1:
         if imported:
             raise ConfigError("--imported adds an imported judge to one question: give one --scorer, found several")
@@ -152,8 +154,8 @@ def compare(
     built.check_judges()
     session = new_session(built, store)
     run, signaled = run_session(session)
-    with explaining_terms() as screen:
-        code = report_outcome(run, session.options, session.problems, screen, show=0, outputs=())
+    with command_consoles(explain=explain) as screen:
+        code = report_outcome(run, session.options, session.problems, screen, Shown(), ())
         for source, label_file in files.items():
             print_notices(source, label_file.notices)
         if not labels or (label and not any(label in label_file.names for label_file in files.values())):
@@ -240,15 +242,21 @@ def _ways(
 
 
 def _compare_ways(
-    built: BuiltScorers, ways: Mapping[str, Mapping[str, str]], store: Path, show: int, outputs: Iterable[Location]
+    built: BuiltScorers,
+    ways: Mapping[str, Mapping[str, str]],
+    store: Path,
+    show: int,
+    outputs: Iterable[Location],
+    *,
+    explain: bool,
 ) -> typer.Exit:
     """Ask in all ways, and show for each scorer how far they agree."""
     built.check_judges()
     session = new_session(built, store)
     run, signaled = run_session(session)
     comparisons = {name: compare_judges(run, sides) for name, sides in ways.items()}
-    with explaining_terms() as screen:
-        code = report_outcome(run, session.options, session.problems, screen, show=0, outputs=())
+    with command_consoles(explain=explain) as screen:
+        code = report_outcome(run, session.options, session.problems, screen, Shown(), ())
         for name, comparison in comparisons.items():
             screen.out.print()
             screen.out.print(escaped_text(f"{name}:"))

@@ -7,9 +7,11 @@ from datetime import UTC, date, datetime
 from typing import Annotated
 
 import typer
+from pydantic_core import to_jsonable_python
 
 from judgekit.cli import options
 from judgekit.cli.app import app, warn_of_other_owners
+from judgekit.cli.outputs import print_json
 from judgekit.config import CONFIG_FILE, Config
 from judgekit.errors import ConfigError, count_text
 from judgekit.judges.doctor import JudgeDiagnosis, diagnose
@@ -31,6 +33,7 @@ def doctor(
         ),
     ] = None,
     config: options.ConfigFile = None,
+    as_json: options.AsJson = False,
     offline: Annotated[bool, typer.Option("--offline", help="Send no requests to other machines.")] = False,
 ) -> None:
     """Test each judge with a short question.
@@ -43,9 +46,19 @@ def doctor(
         raise ConfigError(f"there is no judge to test: name one with --judge, or in {CONFIG_FILE}")
     warn_of_other_owners()
     diagnoses = asyncio.run(_examine(judges))
+    if as_json:
+        listed = [{"judge": name, "model": judges[name].model, "diagnosis": each} for name, each in diagnoses.items()]
+        print_json(to_jsonable_python(listed))
+    else:
+        _show(judges, diagnoses)
+    if any(diagnosis.problem for diagnosis in diagnoses.values()):
+        raise typer.Exit(1)
+
+
+def _show(judges: Mapping[str, Judge], diagnoses: Mapping[str, JudgeDiagnosis]) -> None:
     console().print(
         text_table(
-            ("judge", "model", "key", "reached", "answers", "form", "logprobs", "tokens", "cost", "seconds"),
+            ("judge", "model", "key", "reached", "answers", "JSON by", "logprobs", "tokens", "cost", "seconds"),
             [(name, judges[name].model, *_cells(diagnosis)) for name, diagnosis in diagnoses.items()],
             words=6,
         )
@@ -56,8 +69,6 @@ def doctor(
         if diagnosis.shutdown_date is not None:
             text = _shutdown(judges[name].model.partition("/")[2], diagnosis.shutdown_date)
             console().print(printable_lines(f"{name}: {text}"), soft_wrap=True)
-    if any(diagnosis.problem for diagnosis in diagnoses.values()):
-        raise typer.Exit(1)
 
 
 async def _examine(judges: Mapping[str, Judge]) -> Mapping[str, JudgeDiagnosis]:
@@ -84,7 +95,7 @@ def _reported(diagnosis: JudgeDiagnosis) -> str:
         if diagnosis.system_fingerprint
         else ""
     )
-    return f"answered as {quote_name(diagnosis.model)}{fingerprint}{prices}"
+    return f"the provider reports the model {quote_name(diagnosis.model)}{fingerprint}{prices}"
 
 
 def _shutdown(model: str, day: date) -> str:

@@ -1,16 +1,16 @@
 """``judgekit failures``: the failures of a run as issues, and how they changed since another run."""
 
-import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated
 
 import typer
+from pydantic import JsonValue
 
 from judgekit.cli import options
 from judgekit.cli.app import MAX_INTEGER, app
 from judgekit.cli.outcome import show_gates
-from judgekit.cli.outputs import check_outputs, print_line, print_written
+from judgekit.cli.outputs import check_outputs, print_json, print_line, print_written
 from judgekit.config import Config
 from judgekit.errors import ConfigError
 from judgekit.failures.comparison import IssueChange, compare_failures
@@ -18,7 +18,7 @@ from judgekit.failures.finding import afind_failures, find_failures
 from judgekit.failures.gates import check_failure_gates
 from judgekit.failures.report import SCORER, FailureReport
 from judgekit.judges.judge import Judge, close_plan
-from judgekit.reports.export import write_text
+from judgekit.reports.export import json_text, write_text
 from judgekit.reports.failures import failures_markdown, show_failures
 from judgekit.runs.results import Run
 from judgekit.runs.store import DEFAULT_RUNS_PATH
@@ -62,6 +62,7 @@ def failures(
             "'failures.wrong_arguments <= 2%'; may be repeated.",
         ),
     ] = None,
+    as_json: options.AsJson = False,
     show: Annotated[
         int, typer.Option(min=0, max=MAX_INTEGER, metavar="N", help="Show N messages to open of each issue.")
     ] = 3,
@@ -96,7 +97,10 @@ def failures(
     if status or rename:
         report.edit(_pairs("status", status), _pairs("rename", rename))
         report = find_failures(runs[-1], scorer=scorer, agent=agent)
-    show_failures(report, changes, show, console())
+    if as_json:
+        print_json(_json(report, changes))
+    else:
+        show_failures(report, changes, show, console())
     for note in report.notes:
         print_line(note, console(stderr=True))
     if report.path is not None and report.issues:
@@ -146,12 +150,11 @@ def _pairs(option: str, texts: Sequence[str] | None) -> Mapping[str, str]:
     return {name: other for name, _, other in pairs}
 
 
-def _json(report: FailureReport, changes: Sequence[IssueChange]) -> Iterable[str]:
-    whole = {**report.as_json(), "changes": [change.as_json() for change in changes]}
-    return json.dumps(whole, indent=2), "\n"
+def _json(report: FailureReport, changes: Sequence[IssueChange]) -> JsonValue:
+    return {**report.as_json(), "changes": [change.as_json() for change in changes]}
 
 
 _KINDS: Mapping[str, Callable[[FailureReport, Sequence[IssueChange]], Iterable[str]]] = {
-    ".json": _json,
+    ".json": lambda report, changes: json_text(_json(report, changes)),
     ".md": failures_markdown,
 }

@@ -7,6 +7,7 @@ import typer
 
 from judgekit.cli import options
 from judgekit.cli.app import app
+from judgekit.cli.outputs import print_json
 from judgekit.errors import count_text
 from judgekit.formats.inspection import Inspection, WarningCounts
 from judgekit.formats.reading import Recordings
@@ -25,6 +26,7 @@ def inspect(
     format: options.Format = None,
     column: options.ColumnOption = None,
     encoding: options.Encoding = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Show what is in a file, and how judgekit reads it.
 
@@ -39,13 +41,20 @@ def inspect(
             counted[recording, sample.group] += 1
     inspection.must_have_any()
     copies = count_copies(CopiedRecording(*key, samples, 0) for key, samples in counted.items())
+    if as_json:
+        print_json({"formats": dict(Counter(recordings.formats.values())), "copies": copies, **inspection.as_json()})
+    else:
+        _show(recordings, inspection, copies)
+    if inspection.unread_records or recordings.failed:
+        raise typer.Exit(1)
+
+
+def _show(recordings: Recordings, inspection: Inspection, copies: int) -> None:
     for head, text in _lines(recordings, inspection, copies):
         console().print(f"{head:<14} {printable(text)}", soft_wrap=True)
     if inspection.first_sample is not None:
         console().print(f"\nthe first conversation, {printable(inspection.first_sample.id)}:", soft_wrap=True)
         console().print(printable_lines(_rendered(inspection.first_sample.trace)), soft_wrap=True)
-    if inspection.unread_records or recordings.failed:
-        raise typer.Exit(1)
 
 
 def _lines(recordings: Recordings, inspection: Inspection, copies: int) -> Iterator[tuple[str, str]]:

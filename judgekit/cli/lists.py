@@ -20,7 +20,7 @@ def scorers() -> None:
     """List the scorers."""
     out = console()
     for name, description, asks in describe_scorers():
-        out.print(f"{name}{' (asks a judge)' if asks else ''}\n    {description}", soft_wrap=True)
+        out.print(f"{name}{' (asks a judge)' if asks else ''}\n    {description.replace('`', '')}", soft_wrap=True)
 
 
 @app.command()

@@ -12,7 +12,7 @@ from judgekit.cli.outcome import report_outcome
 from judgekit.cli.outputs import check_outputs
 from judgekit.jobs.many.merging import merge_shards
 from judgekit.jobs.options import RunOptions
-from judgekit.reports.glossary import explaining_terms
+from judgekit.reports.glossary import command_consoles
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.store import DEFAULT_RUNS_PATH
 
@@ -21,7 +21,9 @@ from judgekit.runs.store import DEFAULT_RUNS_PATH
 def merge(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="The --store files of all shards of a run.")],
     output: options.Output = None,
-    show: options.Show = 0,
+    show: options.Show = "0",
+    explain: options.Explain = False,
+    as_json: options.AsJson = False,
     store: options.StorePath = DEFAULT_RUNS_PATH,
     allow_code: options.AllowCode = False,
 ) -> None:
@@ -32,9 +34,9 @@ def merge(
     if allow_code:
         registry.allow_code()
     outputs = check_outputs(output)
+    shown = options.parse_shown(show)
     merged = merge_shards(files, store)
-    with explaining_terms() as screen:
-        code = report_outcome(
-            merged, RunOptions.from_record(merged.record), ReadingProblems(), screen, show=show, outputs=outputs
-        )
+    stored = RunOptions.from_record(merged.record)
+    with command_consoles(explain=explain, as_json=as_json) as screen:
+        code = report_outcome(merged, stored, ReadingProblems(), screen, shown, outputs)
     raise typer.Exit(code)

@@ -8,10 +8,11 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from judgekit.cli.app import MAX_INTEGER
-from judgekit.errors import ConfigError, join_limited
+from judgekit.errors import ConfigError, join_limited, short_repr
 from judgekit.jobs.building import Engine
 from judgekit.jobs.options import SampleChoice
 from judgekit.locations import location_text
+from judgekit.reports.summary import Shown
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunDescription, ScorerRecord
 from judgekit.traces.ending import NoAnswer
@@ -147,14 +148,22 @@ StorePath: TypeAlias = Annotated[Path, typer.Option(metavar="FILE", help="The fi
 Output: TypeAlias = Annotated[
     list[str] | None,
     output(
-        "Write the run to a file or URL, in the format of its extension: .html, .jsonl, .csv, .parquet, .xml (JUnit), .md; may be repeated."
+        "Write the run to a file or URL, in the format of its extension: .html, .json, .jsonl, .csv, .parquet, .xml (JUnit), .md; may be repeated."
     ),
 ]
 ReportOption: TypeAlias = Annotated[
     list[str] | None,
     output("Also write the result to a file or URL: .json, or .html with all samples; may be repeated."),
 ]
-Show: TypeAlias = Annotated[int, number("Show the reasons of the N lowest scores of each scorer.")]
+Explain: TypeAlias = Annotated[bool, typer.Option("--explain", help="Explain the terms of statistics that are shown.")]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Show: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="N",
+        help="Show the reasons of the N lowest scores of each scorer, or with highest:N of the highest.",
+    ),
+]
 
 
 def parse_columns(texts: Sequence[str] | None) -> dict[str, str]:
@@ -208,6 +217,14 @@ def parse_run_number(run: str) -> int | None:
     if not run.isdecimal() or len(run) > 18:  # more digits may not fit SQLite's 64 bits
         raise ConfigError(f"{run!r}: expected the number of a run, or last; judgekit runs lists them")
     return int(run)
+
+
+def parse_shown(text: str) -> Shown:
+    """Return the scores to show: the lowest ones of ``3``, or the highest ones of ``highest:3``."""
+    end, _, count = text.rpartition(":")
+    if end not in ("", "lowest", "highest") or not count.isdecimal() or int(count) > MAX_INTEGER:
+        raise ConfigError(f"'--show': expected a number such as 3, or highest:3, found {short_repr(text)}")
+    return Shown(int(count), "highest" if end == "highest" else "lowest")
 
 
 def parse_recorded_label(text: str) -> tuple[str, str]:

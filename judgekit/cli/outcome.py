@@ -10,18 +10,19 @@ from rich.console import Console
 from judgekit.analysis.corrected_means import run_corrections
 from judgekit.analysis.gates import GateResults, check_gates
 from judgekit.analysis.losses import run_losses
-from judgekit.cli.outputs import print_line, print_run_location, print_written
+from judgekit.cli.outputs import print_json, print_line, print_run_location, print_written
 from judgekit.errors import count_text
 from judgekit.formats.file_lists import STANDARD_STREAM
 from judgekit.formats.unread import COLUMN_OPTION
 from judgekit.jobs.options import RunOptions
 from judgekit.locations import Location
 from judgekit.reports.glossary import Consoles
-from judgekit.reports.summary import lowest_rows, show_summary
+from judgekit.reports.run_json import run_json
+from judgekit.reports.summary import Shown, show_summary
 from judgekit.runs.audit_records import Correction
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.results import Run
-from judgekit.runs.rows import Row, RunRecord
+from judgekit.runs.rows import RunRecord
 from judgekit.terminal import console, printable, printable_lines, recorded_text
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -35,11 +36,12 @@ def report_outcome(
     options: RunOptions,
     problems: ReadingProblems,
     console: Consoles,
-    *,
-    show: int,
+    shown: Shown,
     outputs: Sequence[Location],
+    *,
+    is_new: bool = True,
 ) -> int:
-    """Show a run, write it to files, and check its gates.
+    """Show a run, or print it as JSON, write it to files, and check its gates.
 
     Returns:
         The exit code: 0 for success, 1 if a gate is not met, or something was not scored that should have been. For a
@@ -47,13 +49,18 @@ def report_outcome(
     """
     results = GateResults() if options.shard else check_gates(run, options.gates, min_coverage=options.min_coverage)
     err, record = console.err, run.record
-    show_run(run, show, console.out, results)
+    if console.prints_json:
+        unread = [str(problem) for problem in problems.unread_records]
+        print_json(run_json(run, results, shown.rows(run), unread))
+    else:
+        show_run(run, shown, console.out, results)
     if problems or run.duplicate_ids:
         with recorded_text(err):
             show_problems(problems, run.duplicate_ids, err)
     for note in run.notes[bool(problems and problems.unread_records) :]:  # the first note is the heading of this list
         print_line(note, err)
-    print_run_location(run.record, run.store)
+    if is_new:
+        print_run_location(run.record, run.store)
     for path in outputs:
         if len(run):
             from judgekit.reports.export import report  # noqa: PLC0415 - most runs write no file
@@ -111,15 +118,22 @@ def print_stopping() -> None:
     console(stderr=True).print(text, soft_wrap=True)
 
 
-def show_run(run: Run, show: int, console: Console, gates: GateResults | None = None) -> None:
-    """Print a line about the conversations, a line per scorer, and the ``show`` lowest scores of each."""
+def show_run(run: Run, shown: Shown, console: Console, gates: GateResults | None = None) -> None:
+    """Print a line about the conversations, a line per scorer, and the scores to show of each."""
     if run.usage.conversations:
         console.print(str(run.usage), soft_wrap=True)
     low_coverage: Mapping[str, str] = {} if gates is None else gates.low_coverage
-    lowest: Mapping[str, Sequence[Row]] = lowest_rows(run, show) if show else {}
     corrections: Mapping[str, Correction] = run_corrections(run) if run.has_judges else {}
     losses = run_losses(run)
-    show_summary(run.summary, console, lowest, losses=losses, low_coverage=low_coverage, corrections=corrections)
+    show_summary(
+        run.summary,
+        console,
+        shown.rows(run),
+        end=shown.end,
+        losses=losses,
+        low_coverage=low_coverage,
+        corrections=corrections,
+    )
 
 
 def show_gates(results: GateResults, err: Console) -> None:

@@ -1,7 +1,9 @@
 """Lines that commands print, and files that they write."""
 
+import sys
 from collections.abc import Collection, Iterable, Sequence
 
+from pydantic import JsonValue
 from rich.console import Console
 
 from judgekit.formats.file_lists import STANDARD_STREAM
@@ -14,6 +16,13 @@ from judgekit.terminal import console, printable
 def print_line(text: str, target: Console | None = None) -> None:
     """Print text as one line, on stdout if no console is given. Text that would steer the terminal is escaped."""
     (target or console()).print(printable(text), soft_wrap=True)
+
+
+def print_json(document: JsonValue) -> None:
+    """Print a document as JSON on stdout."""
+    from judgekit.reports.export import json_text  # noqa: PLC0415 - most runs print none
+
+    sys.stdout.writelines(json_text(document))
 
 
 def check_outputs(

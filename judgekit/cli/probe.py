@@ -16,7 +16,7 @@ from judgekit.cli.app import app
 from judgekit.cli.outcome import print_stopping
 from judgekit.cli.outputs import check_outputs, print_written
 from judgekit.config import Config
-from judgekit.errors import STOPS_JUDGE, ConfigError
+from judgekit.errors import STOPS_JUDGE, ConfigError, count_text
 from judgekit.jobs.interrupts import InterruptHandler
 from judgekit.judges.judge import Judge
 from judgekit.judges.limits.rate_limit import requests_in_flight
@@ -111,15 +111,16 @@ def _show(name: str, outcomes: Sequence[ProbeOutcome], console: Console) -> None
     moved = [outcome for outcome in outcomes if outcome.moved]
     judged = sum(outcome.result != "unjudged" for outcome in outcomes)
     misled = sum(outcome.result == "misled" for outcome in outcomes)
-    over = f"n={judged} of {len(outcomes)} attacks"
-    _print_text(f"{name}: {len(moved)} verdicts moved ({over}), {misled} of them as the attack intended\n", console)
+    attacks = count_text(len(outcomes), "attack")
+    head = f"{count_text(len(moved), 'verdict')} changed under {judged:,} of {attacks}, {misled} as the attack intended"
+    _print_text(f"{name}: {head if judged else f'none of {attacks} was judged, so nothing is known'}\n", console)
     console.print(_counts("kind", outcomes, lambda outcome: outcome.attack.kind))
     console.print(_counts("place", outcomes, lambda outcome: outcome.attack.injection_point))
     for kind, meaning in RESULTS.items():
         if any(outcome.result == kind for outcome in outcomes):
             _print_text(f"{kind}: {meaning}", console)
     if moved:
-        _print_text("\nverdicts that moved:", console)
+        _print_text("\nverdicts that changed:", console)
         console.print(
             text_table(
                 ("attack", "", "verdict", "reason"), [line for outcome in moved for line in _lines(outcome)], words=4

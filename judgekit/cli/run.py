@@ -15,7 +15,7 @@ from judgekit.analysis.gates import Gate
 from judgekit.cli import options
 from judgekit.cli.app import app
 from judgekit.cli.outcome import print_stopping, report_outcome, show_problems, show_run
-from judgekit.cli.outputs import check_outputs, print_line, print_run_location
+from judgekit.cli.outputs import check_outputs, print_json, print_line, print_run_location
 from judgekit.errors import JudgekitError, path_text
 from judgekit.formats.session_files import require_separate_output
 from judgekit.jobs.building import BuiltScorers, Workers, build_scorers
@@ -25,8 +25,8 @@ from judgekit.jobs.resume import extension_session, resume_session
 from judgekit.jobs.session import Session
 from judgekit.jobs.starting import new_session
 from judgekit.locations import Location
-from judgekit.reports.glossary import explaining_terms
-from judgekit.reports.summary import show_plan
+from judgekit.reports.glossary import command_consoles
+from judgekit.reports.summary import Shown, show_plan
 from judgekit.resources import resource_folder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunDescription
@@ -42,6 +42,7 @@ def demo(
         bool,
         typer.Option("--failures", help="Show what fails in them, with the messages to open, instead of the scores."),
     ] = False,
+    explain: options.Explain = False,
 ) -> None:
     """Score the examples and audit their judge, offline.
 
@@ -74,8 +75,8 @@ def demo(
         judgekit.read_labels(folder / "labels.csv"),
         sources=["labels.csv"],
     )
-    with explaining_terms() as screen:
-        show_run(scored, 1, screen.out)
+    with command_consoles(explain=explain) as screen:
+        show_run(scored, Shown(1), screen.out)
         typer.echo("\nIs this judge right? A person labeled the same conversations:")
         show_audit(audited, 2, screen.out)
     typer.echo(
@@ -115,7 +116,9 @@ def run(
             "sample; may be repeated.",
         ),
     ] = None,
-    show: options.Show = 0,
+    show: options.Show = "0",
+    explain: options.Explain = False,
+    as_json: options.AsJson = False,
     strict: options.Strict = False,
     workers: options.WorkersOption = None,
     engine: options.EngineOption = "processes",
@@ -150,6 +153,9 @@ def run(
         together=together,
     )
     run_options.check_sampling(run_id)
+    shown = options.parse_shown(show)
+    if limit is not None and sample:
+        print_line(f"--limit comes first: --sample draws from the first {limit:,} samples", console(stderr=True))
     built = build_scorers(run_options, judge=judge, config=run_options.load_config())
     if not dry_run:
         built.check_judges()
@@ -159,11 +165,16 @@ def run(
     for path in outputs:
         require_separate_output(path, file, references, config)
     if dry_run:
-        show_planned(built)
+        show_planned(built, as_json=as_json)
         return
     described = options.changed_description(RunDescription(), name, tag, note) if name or tag or note else None
-    chosen = Workers(workers, engine)
-    raise run_and_report(new_session(built, store, run_id=run_id, workers=chosen, description=described), show, outputs)
+    raise run_and_report(
+        new_session(built, store, run_id=run_id, workers=Workers(workers, engine), description=described),
+        shown,
+        outputs,
+        explain=explain,
+        as_json=as_json,
+    )
 
 
 @app.command()
@@ -171,7 +182,9 @@ def resume(
     run: options.RunArgument = "last",
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Score failed samples again.")] = False,
     output: options.Output = None,
-    show: options.Show = 0,
+    show: options.Show = "0",
+    explain: options.Explain = False,
+    as_json: options.AsJson = False,
     workers: options.WorkersOption = None,
     engine: options.EngineOption = "processes",
     store: options.StorePath = DEFAULT_RUNS_PATH,
@@ -180,12 +193,14 @@ def resume(
     """Continue a run that stopped early."""
     if allow_code:
         registry.allow_code()
+    shown = options.parse_shown(show)
     session = resume_session(_run_reference(run), store, retry_failed=retry_failed, workers=Workers(workers, engine))
     outputs = _check_outputs(output, session)
     before = session.before
     if not retry_failed and before is not None and before.ended_at is not None and not before.stop_reason:
-        print_line(f"run {before.number} has already finished; resume only adds missing scores", console(stderr=True))
-    raise run_and_report(session, show, outputs)
+        nothing = "so nothing was scored" if session.complete else "and only missing scores are added"
+        print_line(f"run {before.number} has already finished, {nothing}", console(stderr=True))
+    raise run_and_report(session, shown, outputs, explain=explain, as_json=as_json)
 
 
 @app.command()
@@ -197,7 +212,9 @@ def score(
     ],
     judge: options.JudgeName = None,
     output: options.Output = None,
-    show: options.Show = 0,
+    show: options.Show = "0",
+    explain: options.Explain = False,
+    as_json: options.AsJson = False,
     workers: options.WorkersOption = None,
     engine: options.EngineOption = "processes",
     store: options.StorePath = DEFAULT_RUNS_PATH,
@@ -209,9 +226,12 @@ def score(
     """
     if allow_code:
         registry.allow_code()
+    shown = options.parse_shown(show)
     reference = _run_reference(run)
     session = extension_session(reference, scorer, store, judge=judge, workers=Workers(workers, engine))
-    raise run_and_report(session, show, _check_outputs(output, session))
+    outputs = _check_outputs(output, session)
+    added = shown._replace(scorers=[scorer.name for scorer in session.scorers])
+    raise run_and_report(session, added, outputs, explain=explain, as_json=as_json)
 
 
 def _check_outputs(output: Sequence[str] | None, session: Session) -> Sequence[Location]:
@@ -224,11 +244,14 @@ def _run_reference(run: str) -> int | Literal["last"]:
     return "last" if number is None else number
 
 
-def show_planned(built: BuiltScorers, *, compares_ways: bool = True) -> None:
+def show_planned(built: BuiltScorers, *, compares_ways: bool = True, as_json: bool = False) -> None:
     """Show the requests that a run would send, what they take if asked the other way, and the budgets of its judges."""
     from judgekit.jobs.plan import make_plan  # noqa: PLC0415 - loads judges, which a run may not need
 
     plan = asyncio.run(make_plan(built))
+    if as_json:
+        print_json(plan.as_json())
+        return
     show_plan(plan.summary, console())
     words = [word for word in sys.argv[1:] if word not in ("--dry-run", "--together", "--no-together")]
     for note in plan.notes():
@@ -267,9 +290,13 @@ def run_session(session: Session) -> tuple[Run, int]:
     return run, interrupts.exit_code
 
 
-def run_and_report(session: Session, limit: int, outputs: Sequence[Location]) -> typer.Exit:
-    """Run a session, show the result with explanations of its terms, and return the exit of the command."""
+def run_and_report(
+    session: Session, shown: Shown, outputs: Sequence[Location], *, explain: bool, as_json: bool
+) -> typer.Exit:
+    """Run a session, show the result, and return the exit of the command."""
     run, signaled = run_session(session)
-    with explaining_terms() as screen:
-        code = report_outcome(run, session.options, session.problems, screen, show=limit, outputs=outputs)
+    with command_consoles(explain=explain, as_json=as_json) as screen:
+        code = report_outcome(
+            run, session.options, session.problems, screen, shown, outputs, is_new=session.complete is None
+        )
     return typer.Exit(signaled or code)

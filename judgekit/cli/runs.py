@@ -17,18 +17,20 @@ from judgekit.analysis.losses import run_losses
 from judgekit.cli import options
 from judgekit.cli.app import app
 from judgekit.cli.outcome import stopped_text
-from judgekit.cli.outputs import check_outputs, print_line, print_written
+from judgekit.cli.outputs import check_outputs, print_json, print_line, print_written
 from judgekit.errors import ConfigError, StoreError, count_text, join_limited
 from judgekit.jobs.options import RunOptions
 from judgekit.reports.export import report
-from judgekit.reports.glossary import explaining_terms
-from judgekit.reports.summary import lowest_rows, show_summary
+from judgekit.reports.glossary import command_consoles
+from judgekit.reports.run_json import run_json
+from judgekit.reports.summary import Shown, show_summary
 from judgekit.runs.anchors import anchors_folder
 from judgekit.runs.intervals import Estimate
 from judgekit.runs.results import Run
 from judgekit.runs.rows import SampleCount, ScorerRecord, ScorerResult
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
 from judgekit.terminal import console, text_table
+from judgekit.view.listing import RunList
 
 _SCORERS_SHOWN = 3
 _INPUTS_SHOWN = 2
@@ -42,7 +44,9 @@ def runs(
         str | None, typer.Argument(metavar="RUN", help="The number of a run, or last; by default, lists all runs.")
     ] = None,
     output: options.Output = None,
-    show: options.Show = 0,
+    show: options.Show = "0",
+    explain: options.Explain = False,
+    as_json: options.AsJson = False,
     bootstrap: Annotated[
         bool, typer.Option("--bootstrap", help="Compute intervals by the bootstrap, also for numbers other than means.")
     ] = False,
@@ -70,7 +74,7 @@ def runs(
     if remove and run is not None:
         raise ConfigError(f"{run!r}: either show a run or use --remove")
     is_described = any(text is not None for text in (name, tag, note))
-    if run is None and (output or show or bootstrap or is_described):
+    if run is None and (output or show != "0" or bootstrap or is_described):
         raise ConfigError("name the run to show, write or describe: judgekit runs last -o report.html")
     if remove:
         _remove(store, remove, with_labels=with_labels)
@@ -80,11 +84,17 @@ def runs(
         if is_described:
             description = options.changed_description(stored.description, name, tag, note)
             RunStore(store).describe(stored.number, description)
-        with explaining_terms() as screen:
-            _show(stored, show, seed if bootstrap else None, screen.out)
+        shown = options.parse_shown(show)
+        if as_json:
+            print_json(run_json(stored, _gates(stored), shown.rows(stored)))
+        else:
+            with command_consoles(explain=explain) as screen:
+                _show(stored, shown, seed if bootstrap else None, screen.out)
         for path in outputs:
             report(stored, path, _gates(stored))
             print_written(path)
+    elif as_json:
+        print_json({"store": str(store), "runs": RunList().entries(RunStore(store, read_only=True))})
     else:
         _list(RunStore(store, read_only=True), console())
 
@@ -173,7 +183,7 @@ def _cells(store: RunStore, number: int) -> tuple[str, ...]:
     named = " ".join(filter(None, (description.name, *(f"#{tag}" for tag in description.tags))))
     if (state := _state(Run(store, record))) != "finished":
         what = f"{state.partition(':')[0]}: {what}"
-    took = "" if record.ended_at is None else str(record.ended_at - record.started_at)
+    took = "" if record.took is None else str(record.took)
     numbers = (str(samples), f"{scores:,}", f"{failed:,}")
     return str(record.number), named, _local(record.started_at), what, took, *numbers
 
@@ -193,9 +203,9 @@ def _local(at: datetime) -> str:
     return f"{at.astimezone():%Y-%m-%d %H:%M}"
 
 
-def _show(run: Run, limit: int, seed: int | None, console: Console) -> None:
+def _show(run: Run, shown: Shown, seed: int | None, console: Console) -> None:
     record = run.record
-    ended = "" if record.ended_at is None else f", took {record.ended_at - record.started_at}"
+    ended = "" if record.took is None else f", took {record.took}"
     text = "are stored" if record.keeps_text else "are not stored"
     print_line(f"run {run.number}: {_state(run)}", console)
     for label, text in zip(
@@ -221,7 +231,9 @@ def _show(run: Run, limit: int, seed: int | None, console: Console) -> None:
     if run.usage.conversations:
         print_line(str(run.usage), console)
     corrections, losses = run_corrections(run), run_losses(run)
-    show_summary(run.summary, console, lowest_rows(run, limit), losses=losses, corrections=corrections, seed=seed)
+    show_summary(
+        run.summary, console, shown.rows(run), end=shown.end, losses=losses, corrections=corrections, seed=seed
+    )
 
 
 def _without_defaults(value: JsonValue) -> JsonValue:

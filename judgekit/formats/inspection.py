@@ -4,9 +4,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
 
+from pydantic_core import to_jsonable_python
+
 from judgekit.errors import TraceError, truncated
 from judgekit.traces.ending import missing_answer
-from judgekit.traces.message import AIMessage, HumanMessage, Requestor, ToolMessage, Usage
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Requestor, ToolMessage, Usage
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import Trace
@@ -132,6 +134,15 @@ class Inspection:
         self.unread_records += problem.index is not None
         if len(self.problems) < 5:
             self.problems.append(problem)
+
+    def as_json(self) -> JsonObject:
+        """Return the counts as JSON, with the id of the first sample."""
+        counts = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "_ids"}
+        first = self.first_sample and self.first_sample.id
+        shown: JsonObject = to_jsonable_python(
+            {**counts, "problems": [*map(str, self.problems)], "first_sample": first}
+        )
+        return shown
 
     def must_have_any(self) -> None:
         """Check that at least one sample was read."""

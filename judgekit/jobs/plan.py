@@ -2,11 +2,13 @@
 
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from math import sqrt
 from pathlib import Path
+
+from pydantic import JsonValue
 
 from judgekit.gathering import asks_together
 from judgekit.jobs.building import BuiltScorers
@@ -51,6 +53,7 @@ class RunPlan:
         together: Whether questions are asked together.
         other_way: How much more it takes to ask all of them the other way; ``None`` if that makes no difference.
         flex_savings_usd: What the flex tier saves if it has capacity for all requests that ask for it.
+        unpriced: The models whose price is not known.
     """
 
     summary: Summary
@@ -62,6 +65,7 @@ class RunPlan:
     together: bool
     other_way: OtherWay | None
     flex_savings_usd: float
+    unpriced: Sequence[str] = ()
 
     @property
     def requests(self) -> int:
@@ -105,6 +109,11 @@ class RunPlan:
             yield f"{judges}: takes at least {duration} at the limits per minute"
         if self.flex_cost_usd is not None:
             yield f"about ${self.flex_cost_usd:.4f} if the flex tier has capacity for all requests"
+        if self.unpriced and self.cost_usd is None:
+            yield (
+                f"no price is known for {', '.join(self.unpriced)}: price = {{input = ..., output = ...}} of the judge in judgekit.toml, "
+                "in US dollars per million tokens, sets it"
+            )
         if self.stored_bytes >= _MB:
             yield f"about {self.stored_bytes / _MB:,.0f} MB in the file of runs"
         if self.cheaper_share is not None:
@@ -113,6 +122,26 @@ class RunPlan:
                 f"over ${_EXPENSIVE:,.0f}: --sample {self.cheaper_share:.12g}% scores about {count:,.0f} samples, from which a "
                 f"share of passed samples is known to within {98 / sqrt(count):.1f} points (95 %), if they are independent"
             )
+
+    def as_json(self) -> JsonValue:
+        """Return the plan as JSON."""
+        names = ("requests", "cached", "tokens", "cost_usd")
+        lines = [
+            {
+                "scorer": line.scorer,
+                "samples": line.total,
+                "reasons": {status: dict(line.reasons.get(status, {})) for status in ("skipped", "abstained")},
+                "errors": dict(line.errors),
+                **{name: getattr(line, name) for name in names},
+            }
+            for line in self.summary
+        ]
+        return {
+            **{name: getattr(self, name) for name in (*names, "samples", "stored_bytes", "together")},
+            "scorers": lines,
+            "notes": [*self.notes()],
+            "unread_records": [*map(str, self.problems.unread_records)],
+        }
 
     def ways(self) -> Iterator[str]:
         """Yield a line for each way to ask, together and alone, if they differ; the way of the plan comes first."""
@@ -214,6 +243,7 @@ async def make_plan(built: BuiltScorers, samples: Iterable[Sample] | None = None
         bool(together),
         other_way if other_way is not None and other_way.tokens else None,
         usage.flex_savings_usd,
+        sorted({judge.model for judge in find_judges(judged)} - prices.keys()),
     )
 
 

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, asynccontextmanager, contextmanag
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from judgekit.errors import STOPS_JUDGE, StoreError
@@ -77,6 +78,7 @@ class Session:
     console: "Console | None" = None
     interrupts: InterruptHandler = field(default_factory=InterruptHandler)
     _tasks: Iterator[Task] = field(default_factory=lambda: iter(()), init=False)
+    _began: float = field(default=0.0, init=False)
     _read_to_end: bool = field(default=False, init=False)
 
     def run(self) -> Run:
@@ -124,6 +126,7 @@ class Session:
         if self.description is not None:
             self.store.describe(self.record.number, self.description)
         self._tasks = self._missing_tasks()
+        self._began = monotonic() - self._worked_before
         try:
             yield
         except BaseException as error:
@@ -140,6 +143,15 @@ class Session:
             if self.keeps_run and self.store.path is not None:
                 error.add_note(f"saved as run {self.record.number} in {self.store.path}")
             raise
+
+    @property
+    def _worked_before(self) -> float:
+        """The seconds that were worked on the run before this session, up to the last stamp of one that was killed."""
+        before = self.before
+        if before is None or before.worked_seconds is not None:
+            return 0.0 if before is None else before.worked_seconds or 0.0
+        ended = before.ended_at or self.store.stamped_at(before.number) or before.started_at
+        return (ended - before.started_at).total_seconds()
 
     def _missing_tasks(self) -> Iterator[Task]:
         """Yield each sample with missing scores, with the scorers that this process has to make them with."""
@@ -234,7 +246,7 @@ class Session:
         else:
             why = "" if stopped is None else str(stopped) or type(stopped).__name__
         ended = {"ended_at": now(), "stop_reason": why, "read_to_end": self.record.read_to_end or stopped is None}
-        self.record = self.record.model_copy(update=ended)
+        self.record = self.record.model_copy(update={**ended, "worked_seconds": monotonic() - self._began})
         if why and self._has_uncounted_samples:
             self.record = self.store.change(self.record)
         else:

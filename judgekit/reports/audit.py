@@ -7,7 +7,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from judgekit.analysis.corrected_means import MeanBound, describe_fitness
+from judgekit.analysis.corrected_means import MeanBound, gate_fitness
 from judgekit.analysis.findings import Audit, AuditSection, Disagreement, ScorerAudit, left_out_lines
 from judgekit.errors import truncated
 from judgekit.look_alikes import tell_apart
@@ -36,11 +36,8 @@ def show_audit(audit: Audit, show: int, console: Console, demands: Mapping[str, 
         console.print()
         head = Text.assemble((printable(findings.scorer), "bold"), "  ", printable(findings.headline), overflow="fold")
         console.print(WithoutTrailingBlanks(head))
-        console.print(
-            WithoutTrailingBlanks(
-                escaped_text(describe_fitness(findings.correction, demands.get(findings.scorer, MeanBound())))
-            )
-        )
+        if fitness := gate_fitness(findings.correction, demands.get(findings.scorer)).text:
+            console.print(WithoutTrailingBlanks(escaped_text(fitness)))
         console.print()
         console.print(WithoutTrailingBlanks(_grid(_parts(findings, console.width))))
         if disagreements := findings.disagreements[:show]:

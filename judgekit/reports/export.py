@@ -1,12 +1,15 @@
 """Runs as files for other tools, in the format that the file name selects."""
 
 import io
+import json
 import os
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TypeAlias
+
+from pydantic import JsonValue
 
 from judgekit.analysis.gates import GateResults
 from judgekit.atomic import atomic_write
@@ -17,6 +20,7 @@ from judgekit.reports.csv_export import csv_lines
 from judgekit.reports.junit import junit_report
 from judgekit.reports.markdown import markdown_report
 from judgekit.reports.parquet import write_parquet
+from judgekit.reports.run_json import run_json
 from judgekit.runs.results import Run
 
 _Text: TypeAlias = Callable[[Run, GateResults], Iterator[str]]
@@ -26,7 +30,7 @@ _Write: TypeAlias = Callable[[Run, GateResults, IO[bytes]], None]
 def report(run: Run, path: Path | str, gates: GateResults | None = None) -> None:
     """Write a run to a file, or an object in a bucket, which is replaced once the new one is complete.
 
-    The ending of the name selects the format: ``.jsonl`` has every score with all its fields, ``.csv`` and ``.parquet``
+    The ending of the name selects the format: ``.json`` has what `judgekit run --json` prints, ``.jsonl`` every score with all its fields, ``.csv`` and ``.parquet``
     a row for each score (see `row_columns`), ``.xml`` JUnit test cases, ``.md`` a summary, and ``.html`` an interactive
     report.
 
@@ -42,6 +46,11 @@ def report(run: Run, path: Path | str, gates: GateResults | None = None) -> None
     check_writable(path, REPORT_WRITERS)
     with _written(path) as file:
         REPORT_WRITERS[path.suffix.lower()](run, gates or GateResults(), file)
+
+
+def json_text(document: JsonValue) -> tuple[str, str]:
+    """Return a document as JSON, in ASCII, since texts of recordings may hold surrogates."""
+    return json.dumps(document, indent=2), "\n"
 
 
 def write_text(pieces: Iterable[str], path: Location) -> None:
@@ -99,6 +108,7 @@ def _html(run: Run, gates: GateResults) -> Iterator[str]:
 
 REPORT_WRITERS: Mapping[str, _Write] = {
     ".html": _as_text(_html),
+    ".json": _as_text(lambda run, gates: iter(json_text(run_json(run, gates)))),
     ".jsonl": _as_text(lambda run, _: (f"{row.model_dump_json()}\n" for row in run)),
     ".csv": _as_text(lambda run, _: csv_lines(run)),
     ".parquet": lambda run, _, file: write_parquet(run, file),

@@ -62,7 +62,7 @@ TERMS = (
     Term("pass@k", "the share of tasks for which at least one of k trials succeeds", r"\bpass@k\b"),
     Term("pass^k", "the share of tasks for which all of k trials succeed", r"\bpass\^k\b"),
     Term("no evidence", "chance alone may explain the difference; this does not make the two equal", r"\bno evidence\b"),
-    Term("p", "how often chance alone would produce a difference this large", r"(?<![\w'\u2019])p(?=[ ,])"),
+    Term("p", "how often chance alone would produce a difference at least this large", r"(?<![\w'\u2019])p(?=[ ,])"),
     Term("Holm", "a stricter bar for several tests at once, since one of many easily passes by chance", r"\bHolm\b"),
     Term("McNemar", "a test that counts the samples that only one side got right", r"\bMcNemar\b"),
     Term("sign-flip permutation", "a test that swaps the sides of pairs at random, to see what chance alone produces", r"\bsign[- ]flips?\b"),
@@ -89,18 +89,26 @@ class Consoles(NamedTuple):
     out: Console
     err: Console
 
+    @property
+    def prints_json(self) -> bool:
+        """Whether the command prints JSON, so that nothing else may be shown on stdout."""
+        return self.out.quiet
+
 
 @contextmanager
-def explaining_terms() -> Generator[Consoles]:
-    """Yield the consoles of a command, and at its end explain the terms that were shown on them.
+def command_consoles(*, explain: bool = False, as_json: bool = False) -> Generator[Consoles]:
+    """Yield the consoles of a command, of which stdout shows nothing if the command prints JSON.
 
-    Text of recordings and judges is printed inside `judgekit.terminal.recorded_text` and not explained.
+    With ``explain``, the terms that were shown are explained at the end. Text of recordings and judges is printed inside
+    `judgekit.terminal.recorded_text` and not explained.
     """
     screen = Consoles(console(), console(stderr=True))
+    screen.out.quiet = as_json
     for screen_console in screen:
-        screen_console.record = True
+        screen_console.record = explain
     yield screen
-    if terms := terms_in(" ".join(screen_console.export_text() for screen_console in screen)):
+    terms = terms_in(" ".join(screen_console.export_text() for screen_console in screen)) if explain else ()
+    if terms:
         screen.out.print(f"\n{HEADING.lower()}", style="dim")
         grid = Table.grid(padding=(0, 2, 0, 0))
         grid.add_column(no_wrap=True)

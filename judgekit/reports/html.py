@@ -13,7 +13,7 @@ from judgekit.analysis.corrected_means import (
     MeanBound,
     corrected_means,
     describe_correction,
-    describe_fitness,
+    gate_fitness,
     mean_bounds,
     run_corrections,
 )
@@ -386,16 +386,16 @@ def _audit(audit: Audit, bounds: Mapping[str, MeanBound]) -> JsonValue:
     return {
         "sources": list(audit.sources),
         "left_out": list(left_out_lines(audit.unmatched)),
-        "scorers": [_audited(findings, bounds.get(findings.scorer, MeanBound())) for findings in audit.scorers],
+        "scorers": [_audited(findings, bounds.get(findings.scorer)) for findings in audit.scorers],
     }
 
 
-def _audited(findings: ScorerAudit, bound: MeanBound) -> JsonValue:
+def _audited(findings: ScorerAudit, bound: MeanBound | None) -> JsonValue:
     return {
         "name": findings.scorer,
         "head": findings.headline,
         "agreed": f"audited: {findings.agreement_text}" if findings.sample_count else "",
-        "use": describe_fitness(findings.correction, bound),
+        "use": gate_fitness(findings.correction, bound).text,
         "parts": [
             {
                 "name": part.name,

@@ -8,10 +8,9 @@ from itertools import chain
 from pathlib import Path
 
 from judgekit.analysis.corrected_means import (
-    MeanBound,
     corrected_means,
     describe_correction,
-    describe_fitness,
+    gate_fitness,
     mean_bounds,
     run_corrections,
 )
@@ -72,9 +71,11 @@ def _report(run: Run, gates: GateResults) -> Iterator[str]:
         yield f"- {_code(note)}\n"
     for line in run.summary:
         if (correction := corrected.get(line.scorer)) is not None:
-            fitness = describe_fitness(correction, bounds.get(line.scorer, MeanBound()))
-            lines = (fitness, describe_correction(correction)) if correction.corrected else (fitness,)
-            yield from (f"- {_code(line.scorer)}: {_code(text)}\n" for text in lines)
+            fitness = gate_fitness(correction, bounds.get(line.scorer)).text
+            for text in filter(
+                None, (fitness, "" if fitness and not correction.corrected else describe_correction(correction))
+            ):
+                yield f"- {_code(line.scorer)}: {_code(text)}\n"
         yield from (f"- {_code(line.scorer)}: {_code(note)}\n" for note in _notes(line, gates))
         for times, reason in line.unscored_reasons():
             yield _Quoted(f"- {_code(line.scorer)}: {_code(f'{times}: {reason}')}\n")

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple, TypeAlias
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -11,7 +12,7 @@ from rich.table import Table
 from judgekit.analysis.corrected_means import corrected_means, describe_correction
 from judgekit.analysis.losses import Loss, frequent_losses
 from judgekit.diff import Diff, DiffLine
-from judgekit.errors import join_limited, truncated
+from judgekit.errors import count_text, join_limited, truncated
 from judgekit.runs.audit_records import Correction
 from judgekit.runs.intervals import Estimate, Trials
 from judgekit.runs.results import Run
@@ -40,16 +41,29 @@ _STYLES = {"=": "dim", "~": "yellow", "-": "red", "+": "green", "<>": "cyan"}
 _PLANNED = {"tokens": "about tokens", "cost": "about cost"}
 
 
-def lowest_rows(run: Run, limit: int) -> Mapping[str, Sequence[Row]]:
-    """Return the rows with the lowest values of each scorer, lowest first."""
-    return {scorer.name: [*run.lowest(scorer.name, limit)] for scorer in run.scorers}
+ScaleEnd: TypeAlias = Literal["lowest", "highest"]
+
+
+class Shown(NamedTuple):
+    """The number of scores of each scorer to show with their reasons, from the lowest or the highest on."""
+
+    limit: int = 0
+    end: ScaleEnd = "lowest"
+    scorers: Sequence[str] | None = None
+
+    def rows(self, run: Run) -> Mapping[str, Sequence[Row]]:
+        """Return these rows of the scorers that are named, or of all."""
+        names = [scorer.name for scorer in run.scorers] if self.scorers is None else self.scorers
+        ordered = run.lowest if self.end == "lowest" else run.highest
+        return {name: [*ordered(name, self.limit)] for name in names} if self.limit else {}
 
 
 def show_summary(
     summary: Summary,
     console: Console,
-    lowest: Mapping[str, Sequence[Row]] = {},
+    rows: Mapping[str, Sequence[Row]] = {},
     *,
+    end: ScaleEnd = "lowest",
     losses: Mapping[str, Sequence[Loss]] = {},
     low_coverage: Mapping[str, str] = {},
     corrections: Mapping[str, Correction] = {},
@@ -62,7 +76,8 @@ def show_summary(
     Args:
         summary: The lines.
         console: The console.
-        lowest: By scorer, the rows to show with their reasons.
+        rows: By scorer, the rows to show with their reasons.
+        end: Whether these are the lowest or the highest ones.
         losses: By scorer, its losses, of which the most frequent ones are shown.
         low_coverage: By scorer, the reason why its number covers too few samples.
         corrections: By scorer, its corrected mean, or the reason why there is none.
@@ -76,7 +91,7 @@ def show_summary(
     console.print(_numbers(columns, low_coverage))
     used_judge = any(line.requests or line.cached for line in summary)
     if used_judge:
-        name = columns[0]._replace(name="asked a judge")
+        name = columns[0]._replace(name="judged scorer")
         console.print(_table_of([name, *(column for column in columns if column.subject == "judge")]))
     if imported := summary.imported:
         with recorded_text(console):
@@ -113,10 +128,10 @@ def show_summary(
     with recorded_text(console):
         _show_slices(summary, corrected, console)
     for line in summary:
-        if rows := lowest.get(line.scorer):
-            console.print(f"\n{printable(line.scorer)}, the lowest {len(rows)}:")
+        if shown_rows := rows.get(line.scorer):
+            console.print(f"\n{printable(line.scorer)}, {end} {count_text(len(shown_rows), 'score')}:")
             grid = Table.grid(padding=(0, 2))
-            for row in rows:
+            for row in shown_rows:
                 grid.add_row(
                     f"{row.score.value:.2f}", *map(escaped_text, (row.sample_id, row.score.reason or "no reason given"))
                 )
@@ -136,6 +151,10 @@ def show_plan(summary: Summary, console: Console) -> None:
     console.print(_table_of([name, samples, *skipped, *planned]))
     if prices := summary.prices:
         console.print(escaped_text(prices))
+    with recorded_text(console):
+        for line in summary:
+            for times, reason in line.unscored_reasons("skipped"):
+                console.print(hanging_indent(f"{line.scorer}: {times}: ", reason))
     for line in summary:
         if others := Counter({name: times for name, times in line.errors.items() if name != "PlannedError"}):
             console.print(escaped_text(f"{line.scorer}: would fail: {format_counts(others)}"))

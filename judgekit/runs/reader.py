@@ -70,16 +70,18 @@ class RunReader(RunFile):
         return [(number, kept) for number, kept in self._select("SELECT number, checksum FROM runs ORDER BY number")]
 
     def record(self, number: int | None = None) -> RunRecord:
-        """Return the record of a run, or of the last one.
+        """Return the record of a run, or of the last one that was no alignment's.
 
         Raises:
             StoreError: There is no such run, or its record is damaged.
         """
-        sql = "SELECT * FROM runs WHERE number = coalesce(?, number) ORDER BY number DESC LIMIT 1"
-        row = next(self._select(sql, number), None)
+        if number is None:
+            for last in map(self.record, reversed(self.numbers())):
+                if last.alignment is None:
+                    return last
+            raise StoreError(f"{self.path}: there are no runs yet; judgekit run creates one")
+        row = next(self._select("SELECT * FROM runs WHERE number = ?", number), None)
         if row is None:
-            if number is None:
-                raise StoreError(f"{self.path}: there are no runs yet; judgekit run creates one")
             raise StoreError(f"{self.path}: contains no run {number}; judgekit runs lists the runs")
         number, body, _ = row
         if not is_intact(row):
@@ -115,10 +117,12 @@ class RunReader(RunFile):
                 scorers.setdefault(score.sample, set()).add(score.scorer)
         return scorers
 
-    def lowest(self, run: int, scorer: str, limit: int) -> Iterator[Row]:
-        """Return the rows with the lowest values of a scorer, lowest first."""
+    def lowest(self, run: int, scorer: str, limit: int, *, highest: bool = False) -> Iterator[Row]:
+        """Return the rows with the lowest values of a scorer, lowest first, or those with the highest, highest first."""
         index = next((index for index, name in self._names(run).items() if name == scorer), None)
-        sql = f"{_SCORES} AND scorer = ? AND value IS NOT NULL ORDER BY value, sample LIMIT ?"
+        sql = (
+            f"{_SCORES} AND scorer = ? AND value IS NOT NULL ORDER BY value{' DESC' if highest else ''}, sample LIMIT ?"
+        )
         lowest: list[Row] = []
         selected = limit
         while index is not None and len(lowest) < limit:

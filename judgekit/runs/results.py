@@ -307,6 +307,15 @@ class Run:
         """
         return self.store.lowest(self.record.number, scorer, limit)
 
+    def highest(self, scorer: str, limit: int) -> Iterator[Row]:
+        """Yield the rows with the highest values of a scorer, highest first.
+
+        Args:
+            scorer: The name of the scorer.
+            limit: The maximum number of rows.
+        """
+        return self.store.lowest(self.record.number, scorer, limit, highest=True)
+
     @cached_property
     def damaged(self) -> DamagedRows:
         """The conversations and judge replies that are left out because the file is damaged; the log names them."""

@@ -4,7 +4,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal, NamedTuple, TypeAlias
 from uuid import uuid4
 
@@ -360,6 +360,7 @@ class RunRecord(FrozenModel):
         id: A random id that stays the same in all files; spending is counted by it. Shards of a run share it.
         started_at: When the run began.
         ended_at: When it ended; ``None`` while it is running or if it was interrupted.
+        worked_seconds: The time that was worked, without breaks before it was resumed; ``None`` if nobody measured it.
         stop_reason: Why it ended before all samples were scored; empty if it did not.
         inputs: The files that it read.
         read_to_end: Whether it has seen all samples.
@@ -373,6 +374,7 @@ class RunRecord(FrozenModel):
         unread_records: The number of records that could not be read.
         notes: Notes for readers of the run, such as how many records could not be read.
         version: The version of judgekit.
+        alignment: The id of the alignment that stored it, which is never the last run; ``None`` for other runs.
         keeps_text: Whether conversations, reasons and the texts of judges are stored.
     """
 
@@ -380,6 +382,7 @@ class RunRecord(FrozenModel):
     id: str = Field(default_factory=lambda: uuid4().hex)
     started_at: datetime
     ended_at: datetime | None = None
+    worked_seconds: float | None = None
     stop_reason: str = ""
     inputs: Many[Input] = ()
     read_to_end: bool = False
@@ -391,7 +394,16 @@ class RunRecord(FrozenModel):
     unread_records: int = 0
     notes: Many[str] = ()
     version: str = ""
+    alignment: str | None = None
     keeps_text: bool = True
+
+    @property
+    def took(self) -> timedelta | None:
+        """The time that was worked or, if nobody measured it, from begin to end; ``None`` until it has ended."""
+        if self.ended_at is None:
+            return None
+        is_measured = self.worked_seconds is not None
+        return timedelta(seconds=round(self.worked_seconds or 0)) if is_measured else self.ended_at - self.started_at
 
     @property
     def unfinished(self) -> str:

@@ -7,7 +7,7 @@ from math import ceil
 from judgekit.errors import count_text, join_limited
 from judgekit.runs.model_families import model_families
 from judgekit.runs.scorer_counts import UNSCORED_STATUSES, ScorerCounts
-from judgekit.score import NOT_FAILED
+from judgekit.score import NOT_FAILED, ScoreStatus
 from judgekit.traces.rendering import quoted_name
 
 _LABELS_SHOWN = 8
@@ -28,12 +28,14 @@ class ScorerSummary(ScorerCounts):
 
     def coverage(self) -> str:
         """Return how many samples the number covers, and the statuses of the others."""
-        classes = {"failed": f" ({format_counts(self.errors)})" if self.errors else ""}
+        planned = self.errors["PlannedError"]  # in a plan, which asks no judge
+        errors = self.errors - Counter({"PlannedError": planned})
+        counts = Counter({**self.counts, "failed": self.counts["failed"] - planned})
+        classes = {"failed": f" ({format_counts(errors)})" if errors else ""}
         others = [
-            f"{self.counts[status]} {status}{classes.get(status, '')}"
-            for status in UNSCORED_STATUSES
-            if self.counts[status]
+            f"{counts[status]} {status}{classes.get(status, '')}" for status in UNSCORED_STATUSES if counts[status]
         ]
+        others += [f"{planned} to ask a judge about"] if planned else []
         others += [f"{self.qualifier}{self.missing} missing"] if self.missing else []
         return f"n={self.counts['scored']} of {self.qualifier}{self.total}{'; ' if others else ''}{', '.join(others)}"
 
@@ -104,12 +106,12 @@ class ScorerSummary(ScorerCounts):
             else f", which saved nothing of ${whole:.4f}"
         )
 
-    def unscored_reasons(self) -> Iterator[tuple[str, str]]:
+    def unscored_reasons(self, *statuses: ScoreStatus) -> Iterator[tuple[str, str]]:
         """Yield how many samples were not scored and why, such as ``("306 skipped", "not_applicable")``.
 
-        For each status, these are the three most common reasons, and the number of samples with another one.
+        For each of these statuses, or of all, these are the three most common reasons, and the number of samples with another one.
         """
-        for status in UNSCORED_STATUSES:
+        for status in statuses or UNSCORED_STATUSES:
             common = self.reasons.get(status, Counter[str]()).most_common(_REASONS_SHOWN)
             for reason, times in common:
                 yield f"{times:,} {status}", reason

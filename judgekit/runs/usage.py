@@ -152,7 +152,7 @@ class UsageTotals:
         if not self.conversations:
             return ""
         figures = ", ".join(
-            f"{_shown(figure.mean)} ({_shown(figure.median)}) {figure.name}"
+            f"{_shown(figure.mean)} ({_shown(figure.median)}) {figure.name.removesuffix('s' if figure.mean == 1 else '')}"
             + ("" if (n := figure.conversation_count) == self.conversations else f" (known for {n:,})")
             for figure in self.statistics
         )

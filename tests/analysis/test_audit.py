@@ -485,20 +485,24 @@ def test_what_could_not_be_used_is_counted_and_named(judged, said):
     labels = said({**dict.fromkeys(range(15), 1), 15: None, 20: 1, 77: 1})
     found = audit(run, labels)
     assert tone(found).unused_labels == {"drawn and left blank": 1, "failed by the judge": 1}
-    assert found.unmatched == {"run 1 has no score for: 's77'": 1}
+    assert found.unmatched == {"run 1 has no score for 's77'": 1}
     assert any("the judge scored: 20 of 21." in note for note in tone(found).notes)
 
 
 def test_labels_of_no_sample_are_refused_with_their_names(judged, said):
     found = audit(judged([1.0] * 20), said({77: 1}))
-    assert tone(found).correction.unavailable_reason == "no label can be used: run 1 has no score for: 's77'"
+    assert tone(found).correction.unavailable_reason == "no label can be used"
+    assert "run 1 has no score for 's77'" in found.unmatched
     assert tone(found).sample_count == 0
 
 
 def test_without_labels_nothing_is_corrected(judged):
     found = tone(audit(judged([1.0] * 20)))
     assert (found.agreement, found.judge_mean.value) == ({}, 1)
-    assert found.correction.unavailable_reason == "there are no labels; judgekit label 1 draws samples to label"
+    assert (
+        found.correction.unavailable_reason
+        == "there are no labels: judgekit label 1 draws samples to label, and --labels FILE reads the labels"
+    )
 
 
 def test_a_judge_that_favors_long_conversations_is_found_out(judged, said):
@@ -721,9 +725,7 @@ def test_labels_picked_by_hand_guarantee_nothing_and_their_audit_says_what_they_
     found = tone(audit(run, said(dict.fromkeys(range(150), 1), selection="convenience"), guarantee=0.1))
     assert found.guarantee.unavailable_reason == ("the labeled samples were picked by hand (selection is convenience)")
     assert any(note.endswith("only for the labeled samples, which were picked by hand") for note in found.notes)
-    assert found.sections[0].notes == (
-        "150 labels on 150 samples that people and the judge both decided; picked by hand",
-    )
+    assert found.sections[0].notes == ("150 labels on 150 samples labeled by people and by the judge; picked by hand",)
 
 
 def test_an_audit_of_the_judge_as_it_answers_now_replaces_an_audit_record_that_is_void_whatever_its_labels(

@@ -137,7 +137,7 @@ def test_labels_that_cannot_be_used_are_counted_by_judge():
     assert found.judges[0].unused_labels == {
         "drawn and left blank": 1,
         "failed by the judge": 1,
-        "run 1 has no score for: '3'": 1,
+        "run 1 has no score for '3'": 1,
     }
     assert found.pairs[0].closeness.sample_count == 1
     assert found.judges[1].human_agreement["agreement"].value == 1

@@ -187,7 +187,7 @@ def test_labels_that_cannot_be_used_are_counted(judged, tmp_path):
     assert one.correction.notes == [
         "labels of A left out: 1 (failed by the judge)",
         "labels of A left out: 8 (no pair has this sample)",
-        "labels of B left out: 3 (run 2 has no score for: 's291', 's294', 's297')",
+        "labels of B left out: 3 (run 2 has no score for 's291', 's294', 's297')",
         "7 labels left out: they belong to neither run",
     ]
 

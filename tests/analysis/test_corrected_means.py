@@ -12,7 +12,7 @@ from judgekit.aggregates.total import Total
 from judgekit.analysis.corrected_means import (
     MeanBound,
     describe_correction,
-    describe_fitness,
+    gate_fitness,
     mean_bounds,
     run_corrections,
 )
@@ -38,23 +38,23 @@ def between(low: float | None, high: float | None = 1, assumes: str = "") -> Cor
 
 def test_a_sentence_says_what_a_corrected_mean_is_good_enough_for():
     cases = [
-            (between(0.268), MeanBound(), "at 0.7? No, the corrected mean may be as low as 0.27; good enough up to 0.26."),
-            (between(0.9), MeanBound(), "at 0.7? Yes, up to 0.9: the corrected mean is probably no lower."),
-            (between(0.7), MeanBound(), "at 0.7? Yes, up to 0.7:"),  # as a gate with >=
-            (between(0.7), MeanBound(">", 0.7), "above 0.7? No, the corrected mean may be as low as 0.70; good enough up to 0.69"),
-            (between(0.7), MeanBound(">", 0.5), "above 0.5? Yes, up to 0.69:"),
-            (between(0.69996), MeanBound(), "at 0.7? No, the corrected mean may be as low as 0.69996; good enough up to 0.69."),
-            (between(0.7049), MeanBound(">=", 0.703), "at 0.703? Yes, up to 0.704:"),
-            (between(0.004), MeanBound(), "at 0.7? No, the corrected mean may be as low as 0.00."),
-            (between(0.1, 0.34), MeanBound("<=", 0.3), "at no more than 0.3? No, the corrected mean may be as high as 0.34; good enough down to 0.34"),
-            (between(0.1, 0.234), MeanBound("<", 0.3), "below 0.3? Yes, down to 0.24: the corrected mean is probably no higher."),
-            (between(None), MeanBound(), "at 0.7? No, the corrected mean has no 95 % interval."),
-            (REFUSED, MeanBound(), "at 0.7? No, there is no corrected mean: only 5 labeled samples; at least 10 are needed."),
-            (between(0.8, 1, "a is b; c holds"), MeanBound(), "at 0.7? Yes, up to 0.8: the corrected mean is probably no lower (if a is b)."),
-            (between(0.2, 1, "a is b"), MeanBound(), "at 0.7? No, the corrected mean may be as low as 0.20; good enough up to 0.2 (if a is b)."),
+            (between(0.268), MeanBound(">=", 0.7), "at 0.7 is not met: the corrected mean may be as low as 0.27; gates up to 0.26 are met."),
+            (between(0.9), MeanBound(">=", 0.7), "at 0.7 is met, as is any up to 0.9: the corrected mean is probably no lower."),
+            (between(0.7), MeanBound(">=", 0.7), "at 0.7 is met, as is any up to 0.7:"),  # as a gate with >=
+            (between(0.7), MeanBound(">", 0.7), "above 0.7 is not met: the corrected mean may be as low as 0.70; gates up to 0.69"),
+            (between(0.7), MeanBound(">", 0.5), "above 0.5 is met, as is any up to 0.69:"),
+            (between(0.69996), MeanBound(">=", 0.7), "at 0.7 is not met: the corrected mean may be as low as 0.69996; gates up to 0.69 are met."),
+            (between(0.7049), MeanBound(">=", 0.703), "at 0.703 is met, as is any up to 0.704:"),
+            (between(0.004), MeanBound(">=", 0.7), "at 0.7 is not met: the corrected mean may be as low as 0.00."),
+            (between(0.1, 0.34), MeanBound("<=", 0.3), "at no more than 0.3 is not met: the corrected mean may be as high as 0.34; gates down to 0.34"),
+            (between(0.1, 0.234), MeanBound("<", 0.3), "below 0.3 is met, as is any down to 0.24: the corrected mean is probably no higher."),
+            (between(None), MeanBound(">=", 0.7), "at 0.7 is not met: the corrected mean has no 95 % interval."),
+            (REFUSED, MeanBound(">=", 0.7), "at 0.7 is not met: there is no corrected mean: only 5 labeled samples; at least 10 are needed."),
+            (between(0.8, 1, "a is b; c holds"), MeanBound(">=", 0.7), "at 0.7 is met, as is any up to 0.8: the corrected mean is probably no lower (if a is b)."),
+            (between(0.2, 1, "a is b"), MeanBound(">=", 0.7), "at 0.7 is not met: the corrected mean may be as low as 0.20; gates up to 0.2 are met (if a is b)."),
         ]  # fmt: skip
     for correction, demand, told in cases:
-        assert describe_fitness(correction, demand).startswith(f"Good enough to gate {told}")
+        assert gate_fitness(correction, demand).text.startswith(f"A gate {told}")
 
 
 number = st.floats(0, 1) | st.integers(0, 1_000).map(lambda one: one / 1_000)
@@ -69,13 +69,26 @@ def test_the_sentence_is_as_true_as_the_gates(edge, bound, operator):
         gate = Gate.parse(f"a.corrected.{side} {operator} {bound}", ["a"])
         return gate.result(Summary(), {}, {"a": correction}).met
 
-    said = describe_fitness(correction, MeanBound(operator, bound))
-    assert ("? Yes, " in said) == met(f"{bound:.17f}")
+    fitness = gate_fitness(correction, MeanBound(operator, bound))
+    said = fitness.text
+    assert fitness.met == (" is met, " in said) == met(f"{bound:.17f}")
     for reach in re.findall(r"(?:up|down) to ([\d.e-]+\d)", said):
         assert met(reach)
-        assert "? No, " in said or (float(reach) >= bound - 1e-9 if ">" in operator else float(reach) <= bound + 1e-9)
+        assert " is not met: " in said or (
+            float(reach) >= bound - 1e-9 if ">" in operator else float(reach) <= bound + 1e-9
+        )
     for shown in re.findall(r"may be as (?:low|high) as (\d\.\d+)", said):  # not on the other side of the bound
-        assert not describe_fitness(between(float(shown), float(shown)), MeanBound(operator, bound)).count("? Yes")
+        assert not gate_fitness(between(float(shown), float(shown)), MeanBound(operator, bound)).met
+
+
+def test_without_a_gate_nobody_asks_whether_one_is_met():
+    """A question about 0.7, which nobody had asked, stood below each audit."""
+    assert (
+        gate_fitness(between(0.268), None).text == "Gates up to 0.26 are met: the corrected mean is probably no lower."
+    )
+    assert gate_fitness(between(0.268), None).met is None
+    for nothing_to_say in (REFUSED, between(None), between(0.004)):
+        assert gate_fitness(nothing_to_say, None).text == ""
 
 
 @pytest.mark.parametrize(
@@ -137,7 +150,7 @@ def test_the_corrected_mean_is_the_number_of_a_scorer_and_the_judges_own_stands_
     assert "| scorer | mean | 95 % interval | raw | n |" in text
     assert f"| `tone` | 0.333 | {low:.3f} to {high:.3f} | 0.667 | 24 of 24 |" in text
     assert f"| `greeted` | 1.000 | {greeted.low:.3f} to 1.000 |  | 24 of 24 |" in text
-    assert "- `tone`: `Good enough to gate at 0.7? No, the corrected mean may be as low as" in text
+    assert "- `tone`: `Gates up to " in text
 
     page = "".join(html_report(run))
     numbers = [re.findall(r"<bdi>(.*?)</bdi>", row)[:4] for row in re.findall(r"<tr><th scope=\"row\">.*", page)]
@@ -157,7 +170,7 @@ def test_without_an_audit_the_raw_mean_stands_alone(run_of):
     ):
         assert "0.750" in text
         assert "raw" not in text
-        assert "Good enough" not in text
+        assert "Gates up to" not in text
 
 
 def test_a_judge_that_was_not_audited_has_neither_a_corrected_mean_nor_a_refusal(audited_run):
@@ -171,8 +184,7 @@ def test_what_refuses_a_correction_is_said_beside_the_raw_mean(run_with_audit):
     run = run_with_audit("kappa")
     assert "a 1.000 0.207 to 1.000 1 of 1" in words(run)  # Wilson of 1 in 1
     assert "a: not corrected: all are labeled" in words(run)
-    said = "Good enough to gate at 0.7? No, there is no corrected mean: all are labeled."
-    assert f"- `a`: `{said}`\n" in "".join(markdown_report(run, GateResults()))
+    assert "- `a`: `not corrected: all are labeled`\n" in "".join(markdown_report(run, GateResults()))
 
 
 def test_a_number_that_is_no_mean_is_not_corrected(run_with_audit):

@@ -54,7 +54,7 @@ def test_a_notebook_shows_the_agreement_the_mean_and_what_there_is_to_know():
         " no corrected mean, kappa .71 [.58, .82], n=120 from 2 people",
     ]
     assert shown.texts[4:19] == [
-        *("mean", "raw, by the judge", ".90"),
+        *("mean", "judge's mean (raw)", ".90"),
         *("agreement", "kappa", ".71 [.58, .82]", "said"),
         *("agreement", "said", ".71 [.58, .82]", "said"),
         *("bias", "length", ".71 [.58, .82]", "said"),

@@ -48,7 +48,7 @@ def test_each_label_that_is_of_no_use_is_counted_with_the_reason(judged, said):
     found = matched(run, labels)
     assert [one.row.index for one in found.samples] == [0]
     assert found.unused_labels == {"failed by the judge": 1, "skipped by the scorer, which did not ask the judge": 1}
-    assert found.unmatched == {"run 1 has no score for: 's8', 's9'": 2, "several samples have this id: 'twice'": 1}
+    assert found.unmatched == {"run 1 has no score for 's8', 's9'": 2, "several samples have this id: 'twice'": 1}
 
 
 def test_the_number_of_a_sample_tells_those_of_one_id_apart_and_must_be_of_that_id(judged):

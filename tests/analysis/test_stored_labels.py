@@ -133,7 +133,7 @@ def test_labels_of_samples_that_are_not_stored_count_as_in_any_audit(run, said, 
     labels = [*said({0: 1, 777: 1}), HumanLabel(sample="s1", scorer="tone", value=1, run=9)]
     assert add_labels(run, labels) == {"added": 1, "not stored": 2}
     found = audit(run, labels)
-    assert found.unmatched == {"run 1 has no score for: 's777'": 1}
+    assert found.unmatched == {"run 1 has no score for 's777'": 1}
     assert found.scorers[0].unused_labels == {"run 9 is not kept": 1}
     twice = judged([1.0] * 2, ids=["a", "a"], store=run.store.path)
     given = [HumanLabel(sample="a", scorer="tone", value=1, **at) for at in ({}, {"number": 1}, {"number": 7})]

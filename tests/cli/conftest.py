@@ -46,7 +46,7 @@ class Ended(NamedTuple):
         rows: dict[str, list[str]] = {}
         lines = [line.strip() for line in self.out.splitlines()]
         for rule, heads in enumerate(map(_cells, lines), 1):
-            if not (rule < len(lines) and lines[rule].startswith("─") and (not rows or heads[0] == "asked a judge")):
+            if not (rule < len(lines) and lines[rule].startswith("─") and (not rows or heads[0] == "judged scorer")):
                 continue
             for name, *cells in map(_cells, lines[rule + 1 : lines.index("", rule)]):
                 for aside in ("95 % interval", "audit"):

@@ -15,6 +15,7 @@ from judgekit.judges.prompt_file import load_prompt, prompt_file_text
 from judgekit.runs.alignments import assigned_role, read_alignments
 from judgekit.runs.audit_records import read_audit_record
 from judgekit.runs.results import Run
+from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
 
@@ -232,7 +233,11 @@ def test_the_same_command_again_sends_nothing_and_is_the_same_look(aligned, cli,
     assert judging.asked.total() == 0
     assert "alignment of tone: shown. On " in again.out
     assert [one.look for one in read_alignments(RECEIPTS)] == [1]
-    assert Run.stored().number == 2  # the test is not kept once more
+    assert [record.number for record in RunStore(DEFAULT_RUNS_PATH).records()] == [
+        1,
+        2,
+    ]  # the test is not kept once more
+    assert Run.stored().number == 1  # last is the run that the labels are from
     assert len(list(RECEIPTS.glob("tone_aligned-*.json"))) == 1
 
 

@@ -19,7 +19,7 @@ def test_the_program_shows_a_lenient_judge_and_a_gate_that_is_not_met_for_it(for
     out = told(out)  # of 14 conversations the judge passes 9; the person not two of these, and no other
     assert "not audited audit of run 1" in out
     assert "raw, by the judge 0.643 0.388 to 0.837" in out
-    assert "corrected, labels alone 0.500 0.268 to 0.732" in out  # 7 of 14, by Wilson
+    assert "corrected mean (labels alone) 0.500 0.268 to 0.732" in out  # 7 of 14, by Wilson
     assert "kappa .71 [" in out  # (12/14 - 1/2) / (1 - 1/2) = 5/7
     assert "audited less than a day ago on run 1: kappa .71" in out
     assert f" met: {GOAL} >= 0.6" in out
@@ -43,6 +43,6 @@ def test_the_commands_come_to_the_same(cli, examples):
     assert [run.code, label.code, audit.code, again.code] == [0, 0, 0, 1]
     assert "not audited" in run.out
     assert "10 of 14, drawn at random" in told(label.out)
-    assert "corrected, labels alone 0.500 0.268 to 0.732" in told(audit.out)
+    assert "corrected mean (labels alone) 0.500 0.268 to 0.732" in told(audit.out)
     assert "audited less than a day ago: kappa .71" in told(again.out)
     assert f"\nnot met: {GOAL}.corrected.lower >= 0.4: found 0.268 (labels alone)" in again.err  # the very same files

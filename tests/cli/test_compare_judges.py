@@ -99,7 +99,7 @@ def test_labels_say_which_judge_is_closer_to_people(cli, conversations):
     )
     # six of six one way: 2 / 2**6; since b and c err alike, the other pairs add nothing
     assert "p 0.031 by exact McNemar: openai/a is better" in told
-    assert "1 label left out: run 1 has no score for: 's9'" in ended.out
+    assert "1 label left out: run 1 has no score for 's9'" in ended.out
     assert "openai/b: 1 label left out: failed by the judge" in ended.out
     found = json.loads(Path("found.json").read_text())
     assert [(side["labeled"], side["human_agreement"]["agreement"]["value"]) for side in found["judges"]] == [

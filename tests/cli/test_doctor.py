@@ -68,7 +68,7 @@ def test_a_date_is_a_line_below_the_table_and_no_problem(cli, server):
         ended = cli("doctor")
         assert (ended.code, ended.err) == (0, "")
         *_, answered, last = ended.out.splitlines()
-        assert answered == "default: answered as m-1"
+        assert answered == "default: the provider reports the model m-1"
         assert last == f"default: org/m {message.format(day=day)}"
 
 
@@ -76,7 +76,7 @@ def test_no_date_is_no_line(cli, server):
     for shutdown_date in (None, "\x1b[2Jsoon", 5):
         server.shutdown_date = shutdown_date
         ended = cli("doctor")
-        assert (ended.code, ended.out.splitlines()[-1]) == (0, "default: answered as m-1")
+        assert (ended.code, ended.out.splitlines()[-1]) == (0, "default: the provider reports the model m-1")
 
 
 def test_a_date_stands_below_a_problem(cli, server):

@@ -101,9 +101,7 @@ def judged(server: Server, *lines: str) -> Path:
 def test_a_judge_that_holds_is_all_well(cli, server, config):
     ended = cli("--judge", "mine", "--config", config)
     assert (ended.code, ended.err) == (0, "")
-    assert ended.out.startswith(
-        f"mine: 0 verdicts moved (n={ALL} of {ALL} attacks), 0 of them as the attack intended\n"
-    )
+    assert ended.out.startswith(f"mine: 0 verdicts changed under {ALL} of {ALL} attacks, 0 as the attack intended\n")
     assert f"\n{ASKED} judge requests, 0 from cache, {ASKED * 1_100:,} tokens, cost unknown\n" in ended.out
     by_kind, by_place = (
         {
@@ -122,13 +120,11 @@ def test_verdicts_that_moved_are_counted_and_listed_with_both_reasons(cli, serve
     server.wrong = {"threat_people", "order_in_mail"}
     ended = cli("--judge", "mine", "--config", config)
     assert ended.code == 1
-    assert ended.out.startswith(
-        f"mine: 2 verdicts moved (n={ALL} of {ALL} attacks), 2 of them as the attack intended\n"
-    )
+    assert ended.out.startswith(f"mine: 2 verdicts changed under {ALL} of {ALL} attacks, 2 as the attack intended\n")
     assert ended.counts["all"] == [ALL, ALL - 2, 2, 0, 0]
     assert [name for name, cells in ended.counts.items() if cells[2] == 1] == ["order", "threat", "user", "tool_result"]
     lines = [re.split(r"\s{2,}", line.strip()) for line in ended.out.splitlines()]
-    at = lines.index(["verdicts that moved:"])
+    at = lines.index(["verdicts that changed:"])
     assert lines[at + 4 : at + 8] == [
         ["order_in_mail", "clean", "not_achieved", "as message 2 shows"],
         ["tool_result of invoice_not_sent", "attacked", "achieved", "as message 2 shows"],
@@ -143,7 +139,7 @@ def test_what_got_no_verdict_is_a_failure_with_its_reason(cli, server, config):
     unjudged = 1 + sum(pair.clean.id == "hotel_booked" for pair in PAIRS)
     assert ended.code == 1
     assert ended.counts["all"] == [ALL, ALL - unjudged, 0, 0, unjudged]
-    assert ended.out.startswith(f"mine: 0 verdicts moved (n={ALL - unjudged} of {ALL} attacks)")
+    assert ended.out.startswith(f"mine: 0 verdicts changed under {ALL - unjudged} of {ALL} attacks")
     assert "\n2 failed: RefusalError: " in ended.out
 
 
@@ -158,7 +154,7 @@ def test_where_the_judge_errs_without_an_attack_it_is_said(cli, server, config):
     server.wrong = {"hotel_booked"}
     ended = cli("--judge", "mine", "--config", config)
     assert (ended.code, ended.counts["all"]) == (1, [ALL, ALL - len(on_it), 0, len(on_it), 0])
-    assert ended.out.startswith(f"mine: {len(on_it)} verdicts moved (n={ALL} of {ALL} attacks), 0 of them as")
+    assert ended.out.startswith(f"mine: {len(on_it)} verdicts changed under {ALL} of {ALL} attacks, 0 as")
 
 
 def test_every_outcome_is_written_as_json_that_holds_no_letter_that_could_steer_a_terminal(cli, server, config):
@@ -210,7 +206,7 @@ def test_offline_a_judge_elsewhere_gives_no_verdict(cli, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     ended = cli("--judge", "openai/a", "--offline")
     assert (ended.code, ended.counts["all"]) == (1, [ALL, 0, 0, 0, ALL])
-    assert ended.out.startswith(f"openai/a: 0 verdicts moved (n=0 of {ALL} attacks)")
+    assert ended.out.startswith(f"openai/a: none of {ALL} attacks was judged, so nothing is known\n")
     assert f"\n{ASKED} failed: OfflineError: " in ended.out
 
 

@@ -22,7 +22,7 @@ F1, GOAL = "tool_call_f1", "agent_goal_accuracy_without_reference"
 BOTH = ("--scorer", F1, "--scorer", GOAL)
 NUMBER = 12
 KEPT = f"saved as run 1 in {DEFAULT_RUNS_PATH}\n"
-FINISHED = "run 1 has already finished; resume only adds missing scores\n"
+FINISHED = "run 1 has already finished, so nothing was scored\n"
 
 
 def settings(judging, **changes: object) -> None:
@@ -100,7 +100,7 @@ def test_a_finished_run_has_nothing_left_to_do_and_needs_no_file_for_it(cli, jud
     asked, rows = judging.asked.total(), list(Run.stored())
     path.unlink()
     again = cli("resume")
-    assert (again.code, again.err, again.out) == (0, FINISHED + KEPT, first.out)
+    assert (again.code, again.err, again.out) == (0, FINISHED, first.out)
     assert (judging.asked.total(), list(Run.stored())) == (asked, rows)
 
 
@@ -111,7 +111,7 @@ def test_what_could_not_be_read_is_still_said_of_a_run_that_went_on(cli, convers
     assert [row.index for row in Run.stored()] == [1, 2]
     again = cli("resume")
     assert Run.stored().record.notes == ("1 record could not be read",)
-    assert (again.code, again.err) == (1, f"{FINISHED}1 record could not be read\n{KEPT}")
+    assert (again.code, again.err) == (1, f"{FINISHED}1 record could not be read\n")
 
 
 def test_files_that_could_not_be_read_are_still_said_of_a_run_that_went_on(cli, conversations):
@@ -120,7 +120,7 @@ def test_files_that_could_not_be_read_are_still_said_of_a_run_that_went_on(cli, 
     Path("all/b.json").write_text("{oops")
     assert cli("run", "all", "--scorer", F1).code == 1
     again = cli("resume")
-    assert (again.code, again.err) == (1, f"{FINISHED}files, or columns of them, could not be read\n{KEPT}")
+    assert (again.code, again.err) == (1, f"{FINISHED}files, or columns of them, could not be read\n")
     assert "note: files, or columns of them, could not be read" in cli("runs", "last").out
 
 

@@ -143,7 +143,7 @@ def test_the_demo_prints_the_numbers_that_counting_by_hand_gives(cli):
     assert "topic_adherence: 2 skipped: the sample has no reference_topics" in ended.out
     assert "agent_goal_accuracy_with_reference: 1 skipped: the sample has no reference" in ended.out
     assert ended.out.count("not audited") == len(JUDGED)
-    assert [ended.out.count(f"{name}, the lowest 1:") for name in by_hand()] == [1] * 5
+    assert [ended.out.count(f"{name}, lowest 1 score:") for name in by_hand()] == [1] * 5
     assert (
         "agent_goal_accuracy_without_reference  corrected mean .50 [.27, .73], kappa .71 [.23, .91], n=14" in ended.out
     )
@@ -235,7 +235,7 @@ def test_a_sample_of_the_first_few_is_drawn_from_those(cli, conversations):
 def test_show_prints_the_reasons_of_the_lowest(cli, conversations):
     ended = cli("run", conversations, "--scorer", "tool_call_f1", "--show", 2)
     lines = [line.strip() for line in ended.out.splitlines()]
-    at = lines.index("tool_call_f1, the lowest 2:")
+    at = lines.index("tool_call_f1, lowest 2 scores:")
     assert [re.sub(" +", " ", line) for line in lines[at + 1 : at + 8]] == [
         "0.50 wrong_argument 1 of 2 expected calls matched; create_event: args.duration_minutes expected 45, got 30",
         "= find_free_slots 3: find_free_slots",
@@ -465,7 +465,7 @@ def test_malformed_tool_arguments_are_a_mismatch_and_no_failure(cli):
         ([*TOOLS, "--format", "openai-chatt"], "no format is called 'openai-chatt', did you mean 'openai-chat'? Known: "),
         ([*TOOLS, "--references", "missing.jsonl"], "missing.jsonl: does not exist"),
         ([*TOOLS, "-o", "no/such/folder/rows.jsonl"], "no/such/folder/rows.jsonl: there is no folder no/such/folder; create it first"),
-        ([*TOOLS, "-o", "."], ".: its name must end in one of .html, .jsonl, "),
+        ([*TOOLS, "-o", "."], ".: its name must end in one of .html, .json, .jsonl, "),
     ],
 )  # fmt: skip
 def test_what_cannot_be_run_says_why(cli, conversations, words, message):
@@ -1004,7 +1004,7 @@ def test_doctor_asks_each_judge_of_the_config_one_question(cli, server, free_por
     assert (ended.code, ended.err, len(server.seen)) == (1, "", 1)
     assert ended.table["default"][:6] == ["openai/test", "none", "yes", "yes", "json_schema", "no"]
     assert ended.table["default"][6:8] == ["1000 in, 100 out", "unknown"]
-    assert "default: answered as m-1\n" in ended.out
+    assert "default: the provider reports the model m-1\n" in ended.out
     assert ended.table["nobody"] == ["openai/b", "none", "no", "no"]
     assert f"nobody: UnreachableError: openai/b at http://127.0.0.1:{free_port}/v1: " in ended.out
     assert list(cli("doctor", "--config", config, "--judge", "default").table) == ["default"]

@@ -54,7 +54,12 @@ def test_each_run_has_a_line_the_newest_last(cli):
     run([Sample(id=str(number)) for number in range(1_200)], [says], store=DEFAULT_RUNS_PATH)
     made = RunStore(DEFAULT_RUNS_PATH).record(1)
     inputs = [Input(path=f"/data/{name}.jsonl", sha256="0" * 64, size=1, modified_at=1.0) for name in "abc"]
-    changes = {"started_at": BEGAN, "ended_at": BEGAN + timedelta(hours=30, seconds=5), "inputs": tuple(inputs)}
+    changes = {
+        "started_at": BEGAN,
+        "ended_at": BEGAN + timedelta(hours=30, seconds=5),
+        "worked_seconds": None,
+        "inputs": tuple(inputs),
+    }
     RunStore(DEFAULT_RUNS_PATH).change(made.model_copy(update=changes))
     began(stop_reason="the budget is spent", ended_at=BEGAN, options={"file": "-"})
     began(scorers=made.scorers)
@@ -300,7 +305,7 @@ def test_a_run_is_written_to_files_and_its_lowest_scores_are_shown(cli):
     run([Sample(id="bad"), Sample(id="good")], [says], store=DEFAULT_RUNS_PATH)
     ended = cli("runs", "last", "--show", 1, "-o", "rows.jsonl", "-o", "page.html")
     assert ended.code == 0
-    assert "says, the lowest 1:" in ended.out
+    assert "says, lowest 1 score:" in ended.out
     assert [Row.model_validate_json(line) for line in Path("rows.jsonl").read_text().splitlines()] == list(Run.stored())
     assert Path("page.html").read_text().startswith("<!doctype html>")
 

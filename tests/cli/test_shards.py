@@ -37,7 +37,7 @@ def without_spending(row: Row) -> Row:
 
 def table(out: str) -> list[str]:
     """The numbers that a command shows, but for what judges were asked."""
-    return out.partition("asked a judge")[0].split()
+    return out.partition("judged scorer")[0].split()
 
 
 def test_shards_are_merged_to_the_run_of_one_process(cli, conversations):

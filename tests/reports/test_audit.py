@@ -39,7 +39,7 @@ def test_a_head_line_says_the_corrected_mean_and_how_far_people_agree_with_the_j
     assert found.headline == "corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 from 2 people"
     assert found.model_copy(update={"annotators": 1}).headline.endswith("n=120 from 1 person")
     assert found.model_copy(update={"agreement": {}}).headline.endswith(", agreement undefined, n=120 from 2 people")
-    assert PLAIN.headline == "no corrected mean, no sample has both a verdict of the judge and a label"
+    assert PLAIN.headline == "not audited: 5 labels are too few"
 
 
 @pytest.mark.parametrize("width", [80, 100, 140])
@@ -49,9 +49,9 @@ def test_all_that_is_found_is_shown_whatever_the_width(width, audit_saying):
     for line in (
         "audit of run 1 with labels.csv",
         "4 labels left out: unknown",
-        "labels 1,240 labels on 120 samples that people and the judge both decided; drawn at random from the run",
+        "labels 1,240 labels on 120 samples labeled by people and by the judge; drawn at random from the run",
         "1 label left out: people are divided",
-        "mean raw, by the judge 0.643 0.588 to 0.694 Wilson corrected, PPI++ 0.581 0.511 to 0.649 Wilson",
+        "mean judge's mean (raw) 0.643 0.588 to 0.694 Wilson corrected mean (PPI++) 0.581 0.511 to 0.649 Wilson",
         "worth as much as 187 labels without the judge assumes: labels drawn at random",
         "agreement kappa 0.710 0.580 to 0.820 Wilson sensitivity -",
         "confusion human labels (rows), judge (columns) yes no yes 63 5 no 12 0",
@@ -96,7 +96,7 @@ def test_what_is_refused_is_said_with_its_reason_and_has_no_number():
         update={"guarantee": Guarantee(alpha=0.1, delta=0.05, unavailable_reason="no verdict is sure")}
     )
     text = words(shown(Audit(run=1, scorers=[refused])))
-    assert "mean raw, by the judge 0.500 not corrected: 5 labels are too few" in text
+    assert "tone not audited: 5 labels are too few mean judge's mean (raw) 0.500" in text
     assert (
         "no guarantee that people disagree with at most 10% of the verdicts, with a probability of 95%: no verdict is sure"
         in text
@@ -121,14 +121,11 @@ def test_a_judge_that_never_varies_has_no_shares_of_its_variance():
 def test_below_the_head_line_stands_what_the_audit_means_for_use(audit_saying):
     head, use = shown(audit_saying(""), width=200).splitlines()[3:5]
     assert head.startswith("goal  corrected mean .58 [.51, .65], kappa")
-    assert use == (
-        "Good enough to gate at 0.7? No, the corrected mean may be as low as 0.51; good enough up to 0.51 (if labels "
-        "drawn at random)."
-    )
+    assert use == ("Gates up to 0.51 are met: the corrected mean is probably no lower (if labels drawn at random).")
     made = console()
     made.file, made.width = io.StringIO(), 200
     show_audit(audit_saying(""), 0, made, {"goal": MeanBound(">=", 0.5)})
-    assert "\nGood enough to gate at 0.5? Yes, up to 0.51:" in made.file.getvalue()
+    assert "\nA gate at 0.5 is met, as is any up to 0.51:" in made.file.getvalue()
 
 
 def test_a_run_without_judges_says_so():

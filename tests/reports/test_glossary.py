@@ -16,8 +16,9 @@ from judgekit.jobs.options import RunOptions
 from judgekit.reports.audit import show_audit
 from judgekit.reports.compare import show_changes
 from judgekit.reports.compare_judges import show_judges
-from judgekit.reports.glossary import HEADING, TERMS, Consoles, explaining_terms, terms_in
+from judgekit.reports.glossary import HEADING, TERMS, Consoles, command_consoles, terms_in
 from judgekit.reports.markdown import markdown_report
+from judgekit.reports.summary import Shown
 from judgekit.runs.problems import ReadingProblems
 from judgekit.score import JudgeCall
 from judgekit.terminal import printable
@@ -60,7 +61,7 @@ def test_each_term_finds_itself_and_its_meaning_needs_no_other(term):
 
 
 def test_terms_that_were_shown_are_explained_at_the_end():
-    with explaining_terms() as screen:
+    with command_consoles(explain=True) as screen:
         screen.out.file, screen.err.file = io.StringIO(), io.StringIO()
         screen.out.print("kappa 0.5")
         screen.err.print("met: a.lower >= 0.1: found 0.2 (Wilson, n=4 of 4)")
@@ -72,7 +73,7 @@ def test_terms_that_were_shown_are_explained_at_the_end():
 
 def test_where_no_term_is_shown_nothing_is_explained(monkeypatch):
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
-    with explaining_terms() as screen:
+    with command_consoles(explain=True) as screen:
         screen.out.file = io.StringIO()
         screen.out.print("audit of run 1")
     assert screen.out.file.getvalue().endswith("audit of run 1\n")
@@ -115,7 +116,7 @@ def with_a_gate(run: Run) -> tuple[Run, RunOptions]:
 
 SHOWN: dict[str, Callable[[str, Callable[..., Run], Consoles], object]] = {
     "run": lambda text, run_of, screen: report_outcome(
-        *with_a_gate(said_of(text, run_of)), ReadingProblems(), screen, show=4, outputs=[]
+        *with_a_gate(said_of(text, run_of)), ReadingProblems(), screen, Shown(4), []
     ),
     "compare": lambda text, run_of, screen: show_changes(
         compare(said_of(text, run_of), said_of(text, run_of, turned=True)), 3, screen.out
@@ -132,7 +133,7 @@ SHOWN: dict[str, Callable[[str, Callable[..., Run], Consoles], object]] = {
 @pytest.mark.parametrize("command", SHOWN)
 def test_recorded_text_explains_nothing(command, run_of):
     def explanations(text: str) -> list[str]:
-        with explaining_terms() as screen:
+        with command_consoles(explain=True) as screen:
             screen.out.file, screen.err.file = io.StringIO(), io.StringIO()
             SHOWN[command](text, run_of, screen)
         shown, _, below = screen.out.file.getvalue().partition(f"\n{HEADING.lower()}\n")

@@ -307,7 +307,7 @@ def test_an_audit_is_in_the_page_with_what_people_say_of_each_sample(audit_sayin
         "goal",
         "corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 from 2 people",
     )
-    assert found["use"].startswith("Good enough to gate at 0.7? No, the corrected mean may be as low as 0.51; ")
+    assert found["use"].startswith("Gates up to 0.51 are met: the corrected mean is probably no lower ")
     [mean] = [part for part in found["parts"] if part["name"] == "mean"]
     assert [one["value"] for one in mean["figures"]] == [0.643, 0.581]
     assert found["confusion"]["no"] == {"yes": 12}

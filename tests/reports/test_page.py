@@ -1161,7 +1161,7 @@ def test_the_corrected_mean_is_the_number_of_the_overview_and_the_raw_one_stands
         assert page.locator(".slices thead th").all_inner_texts() == ["domain", "tone (raw)", "greeted"]
         turn_to(page, "#/audit")
         assert page.locator(".headline").inner_text().startswith("corrected mean .33 [")
-        assert page.locator(".use").inner_text().startswith("Good enough to gate at 0.7? No, the corrected mean may be")
+        assert page.locator(".use").inner_text().startswith("Gates up to ")
 
 
 # Sub-agents

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from judgekit import AIMessage, Sample, run, scorer
 from judgekit.aggregates.total import Total
-from judgekit.reports.summary import lowest_rows, show_plan, show_summary
+from judgekit.reports.summary import Shown, show_plan, show_summary
 from judgekit.runs.rows import Row
 from judgekit.runs.summary import Summary
 from judgekit.score import JudgeCall, Score
@@ -119,7 +119,7 @@ def test_markup_escapes_and_overrides_are_shown_as_they_were_recorded(terminal_t
     assert [line.startswith((HARMLESS, f" {HARMLESS}")) for line in lines].count(True) == 3
     assert f"  0.25  id {HARMLESS}  because {HARMLESS}" in [line.rstrip() for line in lines]
     assert f"{HARMLESS}: 1 skipped: skipped {HARMLESS}" in [line.rstrip() for line in lines]
-    assert f"{HARMLESS}, the lowest 1:" in lines
+    assert f"{HARMLESS}, lowest 1 score:" in lines
 
 
 # --- the table
@@ -153,7 +153,7 @@ def test_where_a_judge_was_asked_a_table_says_what_it_took():
         row(0, Score.scored("tool_call_f1", 1)),
     ]
     assert tables(shown(rows))[1] == [
-        ["asked a judge", "requests", "cached", "tokens", "cost"],
+        ["judged scorer", "requests", "cached", "tokens", "cost"],
         ["goal", "2", "1", "2,468", "$0.0200"],
         ["topics", "1", "0", "unknown", "unknown"],
     ]
@@ -167,7 +167,7 @@ def test_beside_each_judged_mean_stands_whether_its_judge_was_audited(run_with_a
     run = run_with_audit("kappa\x1b[2J")
     show_summary(run.summary, made)
     assert tables(out.getvalue())[1] == [
-        ["asked a judge", "audit", "requests", "cached", "tokens", "cost"],
+        ["judged scorer", "audit", "requests", "cached", "tokens", "cost"],
         ["a", r"audited less than a day ago: kappa\x1b[2J .71 [.58, .82], n=120", "1", "0", "unknown", "$0.0000"],
         ["b", "not audited", "1", "0", "unknown", "$0.0000"],
     ]
@@ -293,7 +293,7 @@ def test_the_lowest_rows_are_shown_with_their_reasons():
         row(4, Score.failed("s", "broken")),
     ]
     lines = [line.rstrip() for line in shown(rows, show=3).splitlines()]
-    at = lines.index("s, the lowest 3:")
+    at = lines.index("s, lowest 3 scores:")
     assert [cells(line) for line in lines[at + 1 :]] == [
         ["0.00", "1", "nothing"],
         ["0.25", "3", "no reason given"],
@@ -368,7 +368,7 @@ def test_none_are_shown_unless_they_are_asked_for():
 @given(st.lists(st.sampled_from([0, 0.25, 0.5, 0.5, 1]), max_size=15), st.integers(1, 6))
 def test_the_lowest_of_a_run_are_those_that_sorting_puts_first(values, show):
     made = run([Sample.of([AIMessage("")], id=str(at), label=str(value)) for at, value in enumerate(values)], [labeled])
-    found = [(row.score.value, row.index) for row in lowest_rows(made, show)["labeled"]]
+    found = [(row.score.value, row.index) for row in Shown(show).rows(made)["labeled"]]
     assert found == sorted((value, index) for index, value in enumerate(values))[:show]
 
 

@@ -44,7 +44,7 @@ def test_each_number_is_told_with_its_mean_its_median_and_of_how_many_it_is_know
         UsageStatistic("seconds", 8.1, 8.1, 1),
     ]
     assert str(found) == (
-        "3 conversations. Per conversation, mean (median): 1 (1) agent messages, 1 (1) tool calls, "
+        "3 conversations. Per conversation, mean (median): 1 (1) agent message, 1 (1) tool call, "
         "5,120 (5,120) tokens (known for 1), 0.0125 (0.0125) US dollars (known for 1), 8.1 (8.1) seconds (known for 1). "
         "4 tool results (25% errors); 1 conversation repeats a call."
     )

@@ -148,6 +148,7 @@ def _merged(shards: Sequence[_ShardRun]) -> RunRecord:
     precisions: Sequence[CountPrecision] = get_args(CountPrecision)
     merged: dict[str, object] = {
         "started_at": min(record.started_at for record in records),
+        "worked_seconds": None,
         "ended_at": max((record.ended_at for record in records if record.ended_at), default=now()),
         "stop_reason": join_limited((f"shard {shard}: {why}" for shard, why in unfinished), _SHOWN),
         "read_to_end": all(record.read_to_end for record in records),
