@@ -22,6 +22,8 @@ _ANSWERED = ("reason", "evidence", "verdict", "agents")
 """The fields after the steps in the answer to a prompt with a scale."""
 _LONGEST_HEAD = 20_000
 """The most characters of front matter."""
+_DEEPEST = 32
+"""The most lists and mappings of front matter that stand within each other."""
 
 
 class _FrontMatter(FrozenModel):
@@ -123,8 +125,6 @@ def _read_prompt(path: Path, text: str) -> Prompt:
             unknown_name_message("key", unknown, _FrontMatter.model_fields) if unknown else validation_message(error)
         )
         raise PromptError(f"{path}: {problem}") from error
-    except RecursionError:
-        raise PromptError(f"{path}: nested too deeply") from None
     except (yaml.YAMLError, ValueError) as error:  # ValueError: an invalid date in YAML
         raise PromptError(f"{path}: {error}") from error
     except (ArithmeticError, LookupError, AttributeError) as error:
@@ -159,14 +159,20 @@ def _canonical(file: Path, name: str) -> str:
 def _refuse_aliases_and_repeats(head: str) -> None:
     """Refuse aliases in YAML, which make a short text a huge value, and repeated keys, of which the last would count.
 
+    So is deep nesting, whose square is the time that PyYAML takes.
+
     Raises:
         ValueError: There is one.
     """
     import yaml  # noqa: PLC0415 - slow to import, and only judges need it
 
+    depth = 0
     for event in cast("Iterable[yaml.Event]", yaml.parse(head, yaml.SafeLoader)):  # pyright: ignore[reportUnknownMemberType]
         if isinstance(event, yaml.AliasEvent):
             raise ValueError(f"expected no aliases, found *{event.anchor}: repeat what it stands for")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise ValueError("nested too deeply")
     pending: list[yaml.Node | None] = [yaml.SafeLoader(head).get_single_node()]
     while pending:
         node = pending.pop()
