@@ -80,7 +80,7 @@ def test_a_table_keeps_hostile_text_in_its_cell(peers):
     section = page.Section("Tool calls", ("scores", "us"))
     section.rows = [page.Row("judgekit", ["`F1`", "2"], 1), page.Row(HOSTILE, [HOSTILE])]
     assert page.table(section).splitlines() == [
-        "| tool | scores | us | beside judgekit |",
+        "| tool | scores | us | ratio |",
         "| --- | --- | --- | --- |",
         "| judgekit | `F1` | 2 | 1.00x |",
         "| &lt;script&gt;\"&amp;'\\| `x` | &lt;script&gt;\"&amp;'\\| `x` |  |  |",

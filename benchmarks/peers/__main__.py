@@ -18,7 +18,7 @@ from benchmarks.peers.page import cell, filled, plot, table
 from benchmarks.peers.tools import JUDGEKIT, PEERS, ROOT, workers_of
 from benchmarks.server import running
 
-TITLE = "CPU time beside judgekit's: to the right of 1x, judgekit is faster"
+TITLE = "CPU time relative to judgekit's: to the right of 1x, judgekit is faster"
 
 
 def main() -> None:
@@ -53,7 +53,7 @@ def measured(versions: Iterable[str], errors: Mapping[str, str]) -> str:
     day = f"{datetime.now(tz=UTC):%Y-%m-%d}"
     machine = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {os.cpu_count()} CPUs"
     lines = [f"Measured on {day}: {machine}; judgekit {judgekit.__version__}, {', '.join(versions)}.\n"]
-    lines += [f"Scale: {SCALE}. Beside other programs, expect ratios to differ by a third from run to run.\n"]
+    lines += [f"Scale: {SCALE}. With other programs running, expect ratios to differ by a third from run to run.\n"]
     return "\n".join([*lines, *(f"{name} could not be installed: {cell(error)}\n" for name, error in errors.items())])
 
 

@@ -41,7 +41,7 @@ def times(ratio: float | None) -> str:
 
 def table(section: Section) -> str:
     """The section in Markdown."""
-    columns = ["tool", *section.columns, "beside judgekit"]
+    columns = ["tool", *section.columns, "ratio"]
     rows = [
         [cell(row.tool), *map(cell, row.cells), *[""] * (len(section.columns) - len(row.cells)), times(row.ratio)]
         for row in section.rows
@@ -52,7 +52,7 @@ def table(section: Section) -> str:
 
 
 def plot(sections: Sequence[Section], title: str) -> str:
-    """Bars of CPU time beside judgekit's, on a logarithmic scale: an SVG that is read on light and dark pages."""
+    """Bars of CPU time relative to judgekit's, on a logarithmic scale: an SVG that is read on light and dark pages."""
     shown = [
         (section.title, [row for row in section.rows if row.ratio and row.tool != "judgekit"]) for section in sections
     ]
