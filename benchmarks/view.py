@@ -65,10 +65,13 @@ def main() -> None:
                 measure("page of run 1", "/runs/1")
                 measure("100 rows of run 1", f"/runs/1/samples.json?start={samples // 2}")
                 measure("100 rows of run 1, again", f"/runs/1/samples.json?start={samples // 2}")
-                measure("numbers of run 1, first time", "/runs/1.json")
-                measure("numbers of run 1, again", "/runs/1.json")
-                measure("list of samples of run 1", "/runs/1/list-b.json")
-                measure("16 samples of run 1", "/runs/1/samples-b-3.json")
+                measure("the lowest 100 rows of run 1", "/runs/1/samples.json?sort=low:even")
+                measure("rows of run 1 with values under 0.5", "/runs/1/samples.json?value=<0.5")
+                measure("a step of a search in run 1", "/runs/1/samples.json?q=nowhere")
+                measure("a sample of run 1", f"/runs/1/samples/{samples // 3}.json")
+                measure("first numbers of run 1", "/runs/1/head.json")
+                measure("all numbers of run 1, first time", "/runs/1.json")
+                measure("all numbers of run 1, again", "/runs/1/head.json")
             server.kill()
 
 

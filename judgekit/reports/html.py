@@ -2,13 +2,10 @@
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import JsonValue
 
-from judgekit.analysis.compare import Comparison
-from judgekit.analysis.compare_judges import JudgeComparison
 from judgekit.analysis.corrected_means import (
     MeanBound,
     corrected_means,
@@ -17,13 +14,12 @@ from judgekit.analysis.corrected_means import (
     mean_bounds,
     run_corrections,
 )
-from judgekit.analysis.difference import Difference
 from judgekit.analysis.findings import Audit, ScorerAudit, left_out_lines
 from judgekit.analysis.gates import GateResults
 from judgekit.analysis.losses import Loss, run_losses
 from judgekit.errors import check_choice
-from judgekit.reports.compare_judges import page_data
-from judgekit.reports.document import render_page, script_json
+from judgekit.reports.document import PAGE_SCRIPTS, render_page, script_json
+from judgekit.reports.facts import run_facts, scorer_facts
 from judgekit.reports.glossary import TERMS
 from judgekit.reports.listing import MAX_LISTED, Listing
 from judgekit.reports.packs import ReportSide
@@ -35,26 +31,12 @@ from judgekit.runs.summary_table import column_rows, summary_columns
 from judgekit.runs.summary_text import ScorerSummary
 from judgekit.score import STATUSES
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # they load numpy, which the page of a run may not need
+    from judgekit.analysis.compare import Comparison
+    from judgekit.analysis.compare_judges import JudgeComparison
+    from judgekit.analysis.difference import Difference
     from judgekit.failures.report import FailureReport
 
-PAGE_SCRIPTS = (
-    "data",
-    "route",
-    "plots",
-    "glossary",
-    "overview",
-    "compare",
-    "samples",
-    "markdown",
-    "conversation",
-    "scores",
-    "audit",
-    "failures",
-    "judges",
-    "sample",
-    "report",
-)
 SCRIPTS = ("dom", "embedded", *PAGE_SCRIPTS)
 FAILURE_ANALYSIS = "failure_analysis"
 _LOSSES = 50
@@ -86,22 +68,24 @@ class ReportPage(NamedTuple):
     @classmethod
     def of(
         cls,
-        reported: Run | Comparison,
+        reported: "Run | Comparison",
         audit: Audit | None = None,
-        judges: JudgeComparison | None = None,
+        judges: "JudgeComparison | None" = None,
         gates: GateResults | None = None,
+        *,
+        is_paged: bool = False,
     ) -> "ReportPage":
-        """Return the page of a run or a comparison; see `html_report`."""
-        gates = reported.gates if isinstance(reported, Comparison) else gates or GateResults()
+        """Return the page of a run or a comparison; see `html_report`. One that ``is_paged`` reads its list from a server."""
+        gates = gates or GateResults() if isinstance(reported, Run) else reported.gates
         head: dict[str, JsonValue] = {
             "gates": _gates(gates),
             "glossary": [term._asdict() for term in TERMS],
             "audit": None
             if audit is None
-            else _audit(audit, mean_bounds(reported.b if isinstance(reported, Comparison) else reported)),
+            else _audit(audit, mean_bounds(reported if isinstance(reported, Run) else reported.b)),
             "failures": None,
         }
-        if isinstance(reported, Comparison):
+        if not isinstance(reported, Run):
             sides, pairs = _compared(reported)
             head |= {"comparison": _comparison(reported), "pairs": pairs}
         else:
@@ -111,8 +95,13 @@ class ReportPage(NamedTuple):
             if (failures := _failures(reported)) is not None:
                 wanted |= {failure.row.index for issue in failures.issues for failure in issue.failures}
                 head["failures"] = {**failures.as_json(), "headline": failures.headline()}
-            sides = [ReportSide("b", reported, Listing.of(reported, included=wanted), _corrections(reported, audit))]
-        head["judges"] = None if judges is None else page_data(judges)
+            listing = (
+                Listing((), reported.store.counts(reported.number).samples, is_paged=True)
+                if is_paged
+                else Listing.of(reported, included=wanted)
+            )
+            sides = [ReportSide("b", reported, listing, _corrections(reported, audit))]
+        head["judges"] = None if judges is None else _judges(judges)
         head |= {side.name: _run(side, gates.low_coverage if side.name == "b" else {}) for side in sides}
         head["notes"] = [
             note for side in sides for note in _notes(side, f"Run {side.run.number}" if len(sides) > 1 else "The run")
@@ -151,9 +140,9 @@ class ReportPage(NamedTuple):
 
 
 def html_report(
-    reported: Run | Comparison,
+    reported: "Run | Comparison",
     audit: Audit | None = None,
-    judges: JudgeComparison | None = None,
+    judges: "JudgeComparison | None" = None,
     gates: GateResults | None = None,
 ) -> Iterator[str]:
     """Yield the report of a run, or of two that are compared, piece by piece, as one self-contained static page.
@@ -166,6 +155,12 @@ def html_report(
     content enters the page only as text, and a policy in the page forbids all requests, and all scripts but its own.
     """
     return ReportPage.of(reported, audit, judges, gates).html()
+
+
+def _judges(judges: "JudgeComparison") -> JsonValue:
+    from judgekit.reports.compare_judges import page_data  # noqa: PLC0415 - loads numpy
+
+    return page_data(judges)
 
 
 def _packed(content: bytes) -> str:
@@ -197,7 +192,7 @@ def _gates(gate_results: GateResults) -> JsonValue:
     }
 
 
-def _compared(comparison: Comparison) -> tuple[list[ReportSide], list[JsonValue]]:
+def _compared(comparison: "Comparison") -> tuple[list[ReportSide], list[JsonValue]]:
     """Return both runs, and for each listed sample of B the place of its counterpart in the list of A."""
     after = Listing.of(comparison.b, included=comparison.changed(MAX_LISTED))
     listed = {entry.number for entry in after.entries}
@@ -226,19 +221,12 @@ def _run(side: ReportSide, low_coverage: Mapping[str, str]) -> JsonValue:
     lines = {line.scorer: line for line in run.summary}
     records = {name: status.record for name, status in run.audits.items() if status.record is not None}
     return {
-        "number": run.number,
-        **run.description._asdict(),
+        **run_facts(run),
         "agents": [[agent, count] for agent, count in run.usage.agents.most_common() if agent],
-        "started": _time(run.started_at),
-        "ended": None if run.ended_at is None else _time(run.ended_at),
-        "stopped": run.stop_reason,
         "samples": listing.samples,
-        "listed": len(listing.entries),
+        "listed": listing.listed,
         "usage": str(run.usage),
-        "inputs": [scorer.model_dump() for scorer in run.inputs],
-        "notes": list(run.notes),
         "imported": run.summary.imported,
-        "version": run.record.version,
         "prices": run.summary.prices.removeprefix("prices: "),
         "slices": _slices(run.summary),
         "columns": [
@@ -248,9 +236,7 @@ def _run(side: ReportSide, low_coverage: Mapping[str, str]) -> JsonValue:
         ],
         "scorers": [
             {
-                "name": scorer.name,
-                "signature": scorer.signature,
-                "identity": scorer.identity,
+                **scorer_facts(scorer),
                 "histogram": list(run.histograms[scorer.name]),
                 "audited_at": records[scorer.name].audited_at.isoformat() if scorer.name in records else None,
                 **_line(
@@ -263,10 +249,6 @@ def _run(side: ReportSide, low_coverage: Mapping[str, str]) -> JsonValue:
             for scorer in run.scorers
         ],
     }
-
-
-def _time(moment: datetime) -> str:
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _line(line: ScorerSummary, correction: Correction | None, too_few: str | None) -> dict[str, JsonValue]:
@@ -337,14 +319,14 @@ def _notes(side: ReportSide, called: str) -> Iterator[JsonValue]:
         yield f"{called} was stopped early ({run.stop_reason}): only what was scored until then is counted."
     elif run.ended_at is None:
         yield f"{called} has not ended: it is running or was interrupted. Only what is scored so far is counted."
-    if len(listing.entries) < listing.samples:
+    if listing.listed < listing.samples:
         yield (
-            f"{called} has {listing.samples:,} samples, of which {len(listing.entries):,} are in this file: those that "
+            f"{called} has {listing.samples:,} samples, of which {listing.listed:,} are in this file: those that "
             "changed, were labeled, failed or abstained, then those with the lowest values. The numbers of each scorer cover all samples."
         )
 
 
-def _comparison(comparison: Comparison) -> JsonValue:
+def _comparison(comparison: "Comparison") -> JsonValue:
     return {
         "head": comparison.heading,
         "contradictions": list(comparison.contradictions),
@@ -376,7 +358,7 @@ def _losses(losses: Sequence[Loss]) -> JsonValue:
     return {"all": len(losses), "shown": shown}
 
 
-def _difference(difference: Difference) -> dict[str, JsonValue]:
+def _difference(difference: "Difference") -> dict[str, JsonValue]:
     low, high, method = difference.interval or (None, None, None)
     shown = {"low": low, "high": high, "method": method, "excluded": sum(difference.excluded.values())}
     return {**difference.as_json(), **shown, "interval": None, "overall": None}  # the page has no use for the last two

@@ -41,10 +41,17 @@ class Listing:
         entries: The listed samples. If there are more than `MAX_LISTED`, these are wanted ones first, then those that failed
             or abstained, then those with the lowest values.
         samples: The number of all samples.
+        is_paged: Whether the page reads its list from a server instead.
     """
 
     entries: tuple[ListedSample, ...]
     samples: int
+    is_paged: bool = False
+
+    @property
+    def listed(self) -> int:
+        """The number of samples that the page can list."""
+        return self.samples if self.is_paged else len(self.entries)
 
     @classmethod
     def of(cls, run: Run, *, included: Collection[int] = (), left_out: Collection[int] = ()) -> "Listing":

@@ -1,7 +1,7 @@
 """The list of a run's samples, and these samples in packs, which the page of a report reads on demand."""
 
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -43,23 +43,27 @@ class ReportSide(NamedTuple):
 
     def pack(self, at: int) -> bytes:
         """Return one of the packs, from 0; field by field, since similar values compress well if adjacent."""
-        run, store, names = self.run.number, self.run.store, self.scorers
         numbers = [entry.number for entry in self.listing.entries[at * SAMPLES_IN_PACK : (at + 1) * SAMPLES_IN_PACK]]
-        lost = store.damaged(run, numbers)
-        rows: dict[int, list[Row]] = {number: [] for number in numbers}
-        for row in store.rows(run, numbers=numbers):
-            rows[row.index].append(row)
-        replies: dict[int, dict[tuple[str, int], JudgeExchange | None]] = {number: {} for number in numbers}
-        for number, scorer, call in lost.exchanges:
-            replies[number][scorer, call] = None
-        for number, scorer, call, reply in store.exchanges(run, lost.exchanges, numbers):
-            replies[number][scorer, call] = reply
-        kept = dict(store.conversations(run, lambda number: number not in lost.conversations, numbers))
-        details = [
-            sample_detail(names, rows[at], kept.get(at), replies[at], is_damaged=at in lost.conversations)
-            for at in numbers
-        ]
+        details = sample_details(self.run, numbers)
         return _compressed({name: [detail[name] for detail in details] for name in details[0]} if details else {})
+
+
+def sample_details(run: Run, numbers: Sequence[int]) -> list[dict[str, JsonValue]]:
+    """Return everything to show of samples, given by their numbers."""
+    store, names = run.store, [scorer.name for scorer in run.scorers]
+    lost = store.damaged(run.number, numbers)
+    rows: dict[int, list[Row]] = {number: [] for number in numbers}
+    for row in store.rows(run.number, numbers=numbers):
+        rows[row.index].append(row)
+    replies: dict[int, dict[tuple[str, int], JudgeExchange | None]] = {number: {} for number in numbers}
+    for number, scorer, call in lost.exchanges:
+        replies[number][scorer, call] = None
+    for number, scorer, call, reply in store.exchanges(run.number, lost.exchanges, numbers):
+        replies[number][scorer, call] = reply
+    kept = dict(store.conversations(run.number, lambda number: number not in lost.conversations, numbers))
+    return [
+        sample_detail(names, rows[at], kept.get(at), replies[at], is_damaged=at in lost.conversations) for at in numbers
+    ]
 
 
 def _compressed(content: JsonValue) -> bytes:

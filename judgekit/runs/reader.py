@@ -10,9 +10,9 @@ from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
 
 from judgekit.errors import StoreError
-from judgekit.runs.file import RunFile
 from judgekit.runs.hashes import SampleHashes
 from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, Row, RunDescription, RunRecord, ScorerResult
+from judgekit.runs.sample_search import SampleSearch
 from judgekit.runs.schema import KEYS, IssueRow, LabelRow, SampleRow, ScoreRow, decompress, is_intact
 from judgekit.runs.units import RunUnits
 from judgekit.runs.usage import ConversationUsage
@@ -53,7 +53,7 @@ class ScoredSample(NamedTuple):
         return self.rows[0].index
 
 
-class RunReader(RunFile):
+class RunReader(SampleSearch):
     """A file of runs, opened for reading; see `judgekit.runs.store.RunStore`."""
 
     def score_row(self, run: int, sample: int, scorer: int) -> ScoreRow | None:
@@ -303,11 +303,6 @@ class RunReader(RunFile):
         for row in filter(is_intact, self._select("SELECT * FROM samples WHERE run = ?", run)):
             numbers.setdefault(row[2], []).append(row[1])
         return numbers
-
-    def sample_page(self, run: int, start: int, limit: int) -> Sequence[int]:
-        """Return the numbers of up to ``limit`` samples of a run, from ``start`` on."""
-        sql = "SELECT number FROM samples WHERE run = ? AND number >= ? ORDER BY number LIMIT ?"
-        return [number for (number,) in self._select(sql, run, start, limit)]
 
     def unscored_calls(self, run: int, first: int = 0) -> Iterator[tuple[str, Sequence[JudgeCall] | None]]:
         """Yield the judge calls of attempts that gave no score or were repeated, each with its scorer.

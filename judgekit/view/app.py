@@ -15,15 +15,15 @@ from starlette.routing import Route
 
 from judgekit.distribution import own_version
 from judgekit.errors import JudgekitError
-from judgekit.reports.document import render_page
-from judgekit.reports.html import PAGE_SCRIPTS
+from judgekit.reports.document import PAGE_SCRIPTS, render_page
 from judgekit.view.access import Access, Guard
 from judgekit.view.labeling import LabelQueue, LabelQueues
 from judgekit.view.pages import Pages
 
 Answer = TypeVar("Answer")
-_SCRIPTS = ("dom", "served", *PAGE_SCRIPTS, "live")
+_SCRIPTS = ("dom", "served", *PAGE_SCRIPTS[:-1], "paged", "report", "live")
 _RUNS_SCRIPTS = ("dom", "plots", "served", "runs")
+_FILTERS = ("q", "scorer", "status", "label", "value", "from", "to", "domain", "sort")
 _POLL_SECONDS = 1.0
 _MOST = 10**9
 _LONGEST_SENT = 10**6
@@ -47,7 +47,20 @@ class App:
             Route("/events", self._events),
             _get("/favicon.ico", lambda _: Response(status_code=204)),
             _get(
-                "/runs/{run:int}/samples.json", lambda got: _json(pages.rows(_number(got, "run"), _given(got, "start")))
+                "/compare",
+                lambda _: self._page("runs.html.j2", (*_RUNS_SCRIPTS[:3], "beside"), "Runs compared", "runs"),
+            ),
+            _get("/compare.json", lambda got: _json(pages.compare([_whole("run", text) for text in _all(got, "run")]))),
+            _get(
+                "/runs/{run:int}/trend/{scorer:path}.json",
+                lambda got: _json(pages.trend(_number(got, "run"), _scorer(got))),
+            ),
+            _get("/runs/{run:int}/trend/{scorer:path}", self._trend_page),
+            _get("/runs/{run:int}/head.json", lambda got: _json(pages.head(_number(got, "run")))),
+            _get("/runs/{run:int}/samples.json", self._samples),
+            _get(
+                "/runs/{run:int}/samples/{number:int}.json",
+                lambda got: _json(pages.sample(_number(got, "run"), _number(got, "number"))),
             ),
             _get(f"{queue}.json", self._queue),
             _get(queue, self._label_page),
@@ -59,9 +72,11 @@ class App:
             routes += [
                 _get(path, self._report_page),
                 _get(f"{path}.json", lambda got: _json(pages.use(_key(got), lambda page: dict(page.head)))),
-                _get(f"{path}/list-{{side}}.json", self._listed),
-                _get(f"{path}/samples-{{side}}-{{pack:int}}.json", self._pack),
             ]
+        routes += [  # of comparisons; the samples of a run are read a hundred at a time
+            _get(f"{path}/list-{{side}}.json", self._listed),
+            _get(f"{path}/samples-{{side}}-{{pack:int}}.json", self._pack),
+        ]
         return Guard(
             Starlette(routes=routes, exception_handlers=dict.fromkeys((JudgekitError, HTTPException), _problem)),
             self._access,
@@ -78,6 +93,14 @@ class App:
     def _report_page(self, request: Request) -> Response:
         numbers = " compared with run ".join(str(number) for number in reversed(_key(request)))
         return self._page("page.html.j2", _SCRIPTS, f"Run {numbers}")
+
+    def _trend_page(self, request: Request) -> Response:
+        return self._page("runs.html.j2", (*_RUNS_SCRIPTS[:3], "trend"), f"Trend of {_scorer(request)}", "runs")
+
+    def _samples(self, got: Request) -> Response:
+        filters = {name: got.query_params[name] for name in _FILTERS if name in got.query_params}
+        start, number = _given(got, "start"), _given(got, "number")
+        return _json(self._pages.samples(_number(got, "run"), filters, start, number))
 
     def _queue(self, got: Request) -> Response:
         return _json(self._use(got, lambda queue: queue.state(got.query_params.get("annotator", ""))))
@@ -148,9 +171,21 @@ def _key(request: Request) -> tuple[int, ...]:
 def _given(request: Request, name: str) -> int | None:
     """Return a whole number of the query."""
     text = request.query_params.get(name)
-    if text is not None and not (text.isascii() and text.isdecimal() and len(text) < len(str(_MOST))):
+    return None if text is None else _whole(name, text)
+
+
+def _whole(name: str, text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < len(str(_MOST))):
         raise HTTPException(400, f"{name}: expected a whole number")
-    return None if text is None else int(text)
+    return int(text)
+
+
+def _all(request: Request, name: str) -> Sequence[str]:
+    return request.query_params.getlist(name)
+
+
+def _scorer(request: Request) -> str:
+    return str(request.path_params["scorer"])
 
 
 def _json(content: JsonValue, status: int = 200) -> Response:

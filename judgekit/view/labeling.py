@@ -8,7 +8,6 @@ from threading import Lock
 
 from pydantic import JsonValue, ValidationError
 
-from judgekit.analysis.label_plan import plan_labels
 from judgekit.analysis.labels import HumanLabel
 from judgekit.analysis.sampling import draw_samples
 from judgekit.analysis.stored_labels import add_labels, stored_labels
@@ -36,6 +35,8 @@ class LabelQueue:
     @classmethod
     def of(cls, run: Run, scorer: str, n: int | None, seed: int) -> "LabelQueue":
         """Return the queue of a scorer, with as many samples as are planned if no number is given."""
+        from judgekit.analysis.label_plan import plan_labels  # noqa: PLC0415 - loads numpy
+
         judged = {record.name: record for record in run.scorers if record.judged}
         check_choice("scorer of the run that asks a judge", scorer, [*judged])
         planned, draw_count = None, None

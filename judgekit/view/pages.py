@@ -4,22 +4,27 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import JsonValue
 
-from judgekit.analysis.compare import compare
-from judgekit.analysis.findings import Audit
-from judgekit.analysis.gates import GateResults, check_gates
-from judgekit.errors import JudgekitError
-from judgekit.reports.html import ReportPage
+from judgekit.errors import JudgekitError, StoreError
+from judgekit.reports.packs import sample_details
+from judgekit.reports.sample_list import sample_list
 from judgekit.runs.results import Run
 from judgekit.runs.store import RunStore
+from judgekit.view.first_head import first_head
+from judgekit.view.history import Trend, sample_history
 from judgekit.view.listing import RunList
+
+if TYPE_CHECKING:
+    from judgekit.analysis.findings import Audit
+    from judgekit.analysis.gates import GateResults
+    from judgekit.reports.html import ReportPage
 
 Answer = TypeVar("Answer")
 _MOST_PAGES = 8
-_PAGE_ROWS = 100
+_COUNTED_AT_ONCE = 3_000  # scores
 
 
 class Pages:
@@ -30,7 +35,7 @@ class Pages:
         self._lock = Lock()
         self._store: RunStore | None = None
         self._opened = 0
-        self._list = RunList()
+        self._list, self._trend = RunList(), Trend()
         self._page_lock = Lock()
         self._kept: dict[tuple[int, ...], tuple[object, ReportPage]] = {}
 
@@ -54,14 +59,34 @@ class Pages:
         with self._reading() as store:
             return self._list.entries(store)
 
-    def rows(self, run: int, start: int | None) -> JsonValue:
-        """Return the scores of up to 100 samples of a run, from the number ``start`` on, and where the next ones start."""
+    def samples(self, run: int, filters: Mapping[str, str], start: int | None, number: int | None) -> JsonValue:
+        """Return up to 100 samples of a run that pass the filters, and where the next ones start; see `sample_list`."""
         with self._reading() as store:
-            store.record(run)
-            numbers = store.sample_page(run, start or 0, _PAGE_ROWS + 1)
-            shown = store.rows(run, numbers=numbers[:_PAGE_ROWS])
-            rows: list[JsonValue] = [row.model_dump(mode="json") for row in shown]
-        return {"rows": rows, "next": numbers[_PAGE_ROWS] if len(numbers) > _PAGE_ROWS else None}
+            return sample_list(Run(store, store.record(run)), filters, start or 0, number)
+
+    def sample(self, run: int, number: int) -> JsonValue:
+        """Return a sample with its scores, and those that it has in other runs of the same files."""
+        with self._reading() as store:
+            shown = Run(store, store.record(run))
+            rows = list(shown.rows(numbers=[number]))
+            if not rows:
+                raise StoreError(f"run {run} has no sample {number}")
+            about = rows[0].model_dump(mode="json", include={"domain", "labels"})
+            [details] = sample_details(shown, [number])
+            history = sample_history(store, self._list.same_files(store, run), rows)
+            return {"number": number, "id": rows[0].sample_id, **about, **details, "history": history}
+
+    def trend(self, run: int, scorer: str) -> JsonValue:
+        """Return the numbers of a scorer over the runs of the same files."""
+        with self._reading() as store:
+            return self._trend.points(store, self._list.same_files(store, run), store.record(run), scorer)
+
+    def compare(self, runs: Sequence[int]) -> JsonValue:
+        """Return the first run beside others: only what differs."""
+        from judgekit.reports.compare_runs import compare_runs  # noqa: PLC0415 - loads numpy
+
+        with self._page_lock:
+            return compare_runs([Run.stored(number, self.path) for number in runs])
 
     def edit_issue(self, run: int, sent: Mapping[str, JsonValue]) -> JsonValue:
         """Give an issue of a run's failures another status or name."""
@@ -80,10 +105,23 @@ class Pages:
         RunStore(self.path).describe(run, before._replace(**texts, tags=tags).checked())
         return {}
 
-    def use(self, key: tuple[int, ...], ask: Callable[[ReportPage], Answer]) -> Answer:
+    def head(self, run: int) -> JsonValue:
+        """Return what the page of a run shows: for many scores, first what is known without counting them."""
+        with self._reading() as store:
+            shown, kept = Run(store, store.record(run)), self._kept.get((run,))
+            is_first = store.counts(run).scores > _COUNTED_AT_ONCE
+            if is_first and (kept is None or kept[0] != self._state(store, (run,))):
+                return {
+                    **first_head(shown),
+                    "choices": store.filter_choices(run, [scorer.name for scorer in shown.scorers]),
+                }
+        return self.use((run,), lambda page: dict(page.head))
+
+    def use(self, key: tuple[int, ...], ask: "Callable[[ReportPage], Answer]") -> Answer:
         """Return what is asked of the page of a run, or of a baseline and a run, which is made again if the files have changed."""
         with self._page_lock:
-            state = self._state(key)
+            with self._reading() as store:
+                state = self._state(store, key)
             before, page = self._kept.pop(key, (None, None))
             if page is None or before != state:
                 page = _page([Run.stored(number, self.path) for number in key])
@@ -92,23 +130,20 @@ class Pages:
                 del self._kept[next(iter(self._kept))]
             return ask(page)
 
-    def _state(self, key: tuple[int, ...]) -> object:
+    def _state(self, store: RunStore, key: tuple[int, ...]) -> object:
         """Return what tells whether a page is still that of the files."""
-        with self._reading() as store:
-            of_runs = [(store.record(number), store.counts(number), store.description(number)) for number in key]
-            state = self._opened, of_runs, store.label_state()
+        of_runs = [(store.record(number), store.counts(number), store.description(number)) for number in key]
         folders = [self.path.parent / name for name in ("audits", "anchors", "failures")]
         files = sorted(path for folder in folders if folder.is_dir() for path in folder.iterdir())
-        return state, [(path, path.stat().st_mtime_ns) for path in files]
+        return self._opened, of_runs, store.label_state(), [(path, path.stat().st_mtime_ns) for path in files]
 
 
-def _page(runs: Sequence[Run]) -> ReportPage:
+def _page(runs: Sequence[Run]) -> "ReportPage":
+    from judgekit.reports.html import ReportPage  # noqa: PLC0415 - loads numpy
+
     *earlier, run = runs
-    if earlier:
-        return ReportPage.of(compare(earlier[0], run, allow_changed_references=True))
-    audit: Audit | None = None
-    gates: GateResults | None = None
     notes: list[JsonValue] = []
+    audit: Audit | None = None
     try:
         if run.has_judges and run.store.label_state()[0]:
             from judgekit.analysis import audit as auditing  # noqa: PLC0415 - loads scipy
@@ -117,11 +152,26 @@ def _page(runs: Sequence[Run]) -> ReportPage:
             audit = auditing.audit(run, keep=False) if stored_labels(run) else None
     except JudgekitError as error:
         notes.append(f"the labels cannot be compared with the judges: {error}")
+    if earlier:
+        from judgekit.analysis.compare import compare  # noqa: PLC0415
+
+        page, choices = ReportPage.of(compare(earlier[0], run, allow_changed_references=True), audit), None
+    else:
+        page = ReportPage.of(run, audit, gates=_gates(run, notes), is_paged=True)
+        choices = run.store.filter_choices(run.number, [scorer.name for scorer in run.scorers])
+    shown = page.head["notes"]
+    notes = [*(shown if isinstance(shown, list) else ()), *notes]
+    return page._replace(head={**page.head, "choices": choices, "notes": notes})
+
+
+def _gates(run: Run, notes: list[JsonValue]) -> "GateResults | None":
+    """Return the results of the gates of a run; a note says why they cannot be checked."""
     try:
         texts = run.record.options.get("gates")
-        gates = check_gates(run, map(str, texts)) if isinstance(texts, list) and texts else None
+        if isinstance(texts, list) and texts:
+            from judgekit.analysis.gates import check_gates  # noqa: PLC0415
+
+            return check_gates(run, map(str, texts))
     except JudgekitError as error:
         notes.append(f"the gates cannot be checked: {error}")
-    page = ReportPage.of(run, audit, gates=gates)
-    shown = page.head["notes"]
-    return page._replace(head={**page.head, "notes": [*(shown if isinstance(shown, list) else ()), *notes]})
+    return None

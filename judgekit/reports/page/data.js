@@ -30,7 +30,7 @@ class Side {
     const column = at === null ? undefined : this.scorers.get(scorer);
     if (column === undefined) return null;
     const { status, value, label } = this.list.scores[column];
-    return status[at] === "-" ? null : { status: STATUSES[status[at]], value: value[at], label: label[at] };
+    return (status[at] ?? "-") === "-" ? null : { status: STATUSES[status[at]], value: value[at], label: label[at] };
   }
 
   /** Returns a complete sample. */
@@ -89,10 +89,11 @@ function textOf(sample) {
 
 const report = { head: null, a: null, b: null, samples: [], scorers: [] };
 
-async function read() {
-  report.head = await headOf();
-  const { b, a, pairs } = report.head;
-  report.b = await Side.of("b", b);
+/** Takes over a head of the page, and reads the lists of samples unless a server lists them as they are wanted. */
+async function read(head) {
+  const { b, a, pairs } = head;
+  const side = head.choices ? new PagedSide("b", b) : await Side.of("b", b);
+  Object.assign(report, { head, b: side });
   report.a = a ? await Side.of("a", a) : null;
   report.samples = report.b.list.numbers.map((_, at) => ({ a: pairs?.[at] ?? null, b: at }));
   if (a) {
@@ -103,11 +104,17 @@ async function read() {
   report.scorers = [...new Set([...b.scorers.map((one) => one.name), ...names])];
 }
 
+/** Returns the number of all samples of the page. */
+const size = () => (report.head.choices ? report.b.size : report.samples.length);
+
+/** Returns the places of a sample in the lists of the runs. */
+const placesOf = (number) => (report.head.choices ? { a: null, b: number } : report.samples[number]);
+
 const sides = () => [report.a, report.b].filter(Boolean);
 
 /** Returns a sample's entry in the list of the reported run, or else in that of the baseline. */
 function entry(number) {
-  const sample = report.samples[number];
+  const sample = placesOf(number);
   const side = sample.b === null ? report.a : report.b;
   const at = sample.b ?? sample.a;
   const { numbers, ids, domains, labels } = side.list;
@@ -116,13 +123,14 @@ function entry(number) {
 
 /** Returns the number of the sample that an address names, or -1. */
 function sampleOf(key) {
+  if (report.head.choices) return /^\d{1,9}$/.test(key) ? Number(key) : -1;
   const side = key.startsWith("a") ? "a" : "b";
   const at = report[side]?.places.get(Number(key.replace("a", "")));
   const number = at === undefined ? -1 : report.samples.findIndex((one) => one[side] === at);
   return number;
 }
 
-const scoreOf = (number, scorer, side) => report[side]?.score(report.samples[number][side], scorer) ?? null;
+const scoreOf = (number, scorer, side) => report[side]?.score(placesOf(number)[side], scorer) ?? null;
 
 /** Returns the difference from A to B, ignoring rounding errors. */
 const gain = (a, b) => (Math.abs(b - a) > 1e-9 ? b - a : 0);

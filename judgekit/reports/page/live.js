@@ -2,13 +2,13 @@
 
 async function refresh() {
   if (!document.documentElement.dataset.ready) return;
-  const before = JSON.stringify(report.head);
-  await read();
+  const head = await headOf();
+  if (JSON.stringify(head) === JSON.stringify(report.head)) return;
+  await read(head);
   readTexts().catch(() => {});
-  if (JSON.stringify(report.head) === before) return;
   found.key = null;
   report.choices = null;
-  document.getElementById("all-samples").textContent = `Samples (${count(report.samples.length)})`;
+  document.getElementById("all-samples").textContent = `Samples (${count(size())})`;
   if (here().view === "sample") return;
   const top = scrollY;
   await show();

@@ -7,6 +7,7 @@ function overview() {
     el("p", { class: "lead" }, [plural(b.samples, "sample"), b.started.slice(0, 16), ...b.inputs.map((one) => recorded(one.path.split(/[\\/]/).pop()))].flatMap((one, at) => (at ? [" · ", one] : [one]))),
     a ? [aboutRun(a, "A: "), aboutRun(b, "B: ")] : aboutRun(b),
     comparison?.contradictions.map((line) => el("p", { class: "note" }, recorded(line))),
+    report.head.is_first ? el("p", { class: "lead", role: "status" }, "Reasons, costs, slices and gates follow: all scores are being read.") : null,
     notes.map((note) => el("p", { class: "note" }, note)),
     gates.results.length ? section(gates.headline, el("ul", { class: "gates" }, gates.results.map(gateItem))) : null,
     a ? compared(comparison) : section("Scores", ofRun(b)),
@@ -124,7 +125,8 @@ const isWritten = (label, value) => (typeof label === "number" ? label === Numbe
 function sliceTable(run, { name, values }) {
   const own = run === report.head.b;
   const linked = (value) => {
-    const labels = name === "domain" ? null : (own ? report.b : report.a).list.labels.find((one) => one && Object.hasOwn(one, name) && isWritten(one[name], value));
+    const pair = report.head.choices?.known.find(([key, label]) => key === name && isWritten(label, value));
+    const labels = name === "domain" ? null : report.head.choices ? pair && { [name]: pair[1] } : (own ? report.b : report.a).list.labels.find((one) => one && Object.hasOwn(one, name) && isWritten(one[name], value));
     const filters = name === "domain" ? { domain: value } : labels && { label: JSON.stringify([name, labels[name]]) };
     const text = recorded(labels ? `${labels[name]}` : value);
     return own && filters ? el("a", { href: address(["samples"], filters) }, text) : text;

@@ -78,8 +78,8 @@ async function start() {
     main.prepend(el("p", { class: "note" }, "This browser is too old to show samples and conversations; it can show only the table below."));
     return;
   }
-  await read();
-  document.getElementById("all-samples").textContent = `Samples (${count(report.samples.length)})`;
+  await read(await headOf());
+  document.getElementById("all-samples").textContent = `Samples (${count(size())})`;
   document.getElementById("theme").addEventListener("click", theme);
   document.getElementById("help").addEventListener("click", () => document.getElementById("keys").showModal());
   addEventListener("keydown", key);

@@ -4,7 +4,7 @@ async function sampleView() {
   const { sample: key, scorer, filters, message } = here();
   const number = sampleOf(key);
   if (number < 0) return el("div", {}, el("h1", { tabindex: -1 }, `There is no sample ${key} in this file`), el("p", {}, el("a", { href: "#/samples" }, "All samples")));
-  const places = report.samples[number];
+  const places = placesOf(number);
   const [a, b] = await Promise.all([report.a, report.b].map((side) => (side && places[side.name] !== null ? side.sample(places[side.name]) : null)));
   const { id, domain, labels } = entry(number);
   const search = filters.q?.trim() ? verbatim(filters.q.trim(), "gi") : null;
@@ -17,7 +17,7 @@ async function sampleView() {
       el("p", { class: "lead" }, domain === null ? null : el("span", { class: "chip" }, "domain ", recorded(domain)),
         Object.entries(labels).slice(0, 12).map(([name, value]) => el("span", { class: "chip" }, recorded(name), " ", recorded(`${value}`))))));
   const same = report.a && a?.messages && b?.messages && JSON.stringify(a.messages) === JSON.stringify(b.messages);
-  if (!report.a) view.append(el("div", { class: "beside" }, talk(b, "b", scorer, search, "Conversation"), scoresOf(b, scorer, marks, filters, key)));
+  if (!report.a) view.append(el("div", { class: "beside" }, talk(b, "b", scorer, search, "Conversation"), scoresOf(b, scorer, marks, filters, key)), report.history?.(b) ?? "");
   else view.append(compareScores(a, b, scorer, marks, filters, key),
     same ? el("p", { class: "lead" }, "Both runs scored the same conversation.") : "",
     el("div", { class: same ? "" : "beside equal" }, same ? talk(b, "b", scorer, search, "Conversation") : [talk(a, "a", scorer, search, `A: run ${report.head.a.number}`), talk(b, "b", scorer, search, `B: run ${report.head.b.number}`)]));
@@ -34,7 +34,8 @@ function neighbors(number, filters, scorer) {
     const at = found.numbers.indexOf(number);
     const to = (by) => {
       const other = at < 0 ? undefined : found.numbers[at + by];
-      return other === undefined ? null : address(["sample", entry(other).key, ...(scorer ? [scorer] : [])], filters);
+      if (at >= 0 && other === undefined && report.head.choices) want(at + by);
+      return other === undefined ? null : address(["sample", report.head.choices ? `${other}` : entry(other).key, ...(scorer ? [scorer] : [])], filters);
     };
     const link = (by, text, key) => {
       const href = to(by);
@@ -42,9 +43,9 @@ function neighbors(number, filters, scorer) {
     };
     made.replaceChildren(el("a", { href: address(["samples"], filters), "data-key": "Escape" }, "list"), link(-1, "previous", "k"), link(1, "next", "j"),
       el("button", { class: "jump to-talk", type: "button", onclick: () => reveal(main.querySelector(".talk h2"), "start") }, "conversation"),
-      el("span", { class: "lead" }, at < 0 ? `one of ${count(report.samples.length)}` : `${count(at + 1)} of ${count(found.numbers.length)}`));
+      el("span", { class: "lead" }, at < 0 ? `one of ${count(size())}` : `${count(at + 1)} of ${count(found.numbers.length)}`));
   };
-  find(filters, draw);
+  find(filters, draw, number);
   made.progress = () => filters.q && sides().every((side) => side.read === side.size) && find(filters, draw);
   return made;
 }

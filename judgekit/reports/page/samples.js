@@ -31,7 +31,7 @@ function chosen(filters) {
   const to = filters.to ? Number(filters.to) : null;
   const value = filters.value ? valueTest(filters.value) : null;
   const some = (number, holds) => {
-    const side = report.samples[number].b === null ? "a" : "b";
+    const side = placesOf(number).b === null ? "a" : "b";
     return scorers.some((name) => holds(scoreOf(number, name, side)));
   };
   const keeps = (number) => {
@@ -89,7 +89,8 @@ function says(number, text) {
 }
 
 /** Finds the samples that pass the filters. A long search runs in steps, and calls `told` after each. */
-async function find(filters, told) {
+async function find(filters, told, sample) {
+  if (report.head.choices) return findPaged(filters, told, sample);
   const key = JSON.stringify(FILTERS.map((name) => filters[name] ?? ""));
   const text = (filters.q ?? "").toLowerCase().trim();
   const read = sides().reduce((sum, side) => sum + side.read, 0);
@@ -121,6 +122,7 @@ async function find(filters, told) {
 
 /** Returns the options of each filter. */
 function choices() {
+  if (report.head.choices) return { ...report.head.choices, domains: report.head.choices.domains.length > 1 ? report.head.choices.domains : [] };
   const domains = new Set();
   const given = new Map();
   for (const [number] of report.samples.entries()) {
@@ -234,17 +236,17 @@ class SampleList {
   }
 
   show(filters) {
-    const share = sides().reduce((sum, side) => sum + side.read, 0) / sides().reduce((sum, side) => sum + side.size, 0);
+    const share = report.head.choices ? found.share : sides().reduce((sum, side) => sum + side.read, 0) / sides().reduce((sum, side) => sum + side.size, 0);
     const still = filters.q && (share < 1 || !found.done) ? `; ${Math.floor(100 * share)}% of the texts searched so far` : "";
     const ignored = filters.value && !valueTest(filters.value) ? `; the value ${visible(filters.value)} is no number such as 0.5, <0.5 or >=0.5, so it filters nothing` : "";
-    this.status.textContent = `${count(found.numbers.length)} of ${plural(report.samples.length, "sample")}${still}${ignored}`;
+    this.status.textContent = `${count(found.numbers.length)} of ${plural(size(), "sample")}${still}${ignored}`;
     const looks = JSON.stringify({ ...filters, q: "" });
     if (this.looks !== looks) {
       this.looks = looks;
       this.filters = filters;
       this.scorer = filters.scorer ?? (report.scorers.length === 1 ? report.scorers[0] : null);
       this.columns = this.scorer ? [this.scorer] : report.scorers;
-      this.labels = !report.a && this.scorer && report.b.list.scores[report.b.scorers.get(this.scorer)]?.label.some((label) => label !== null);
+      this.labels = report.head.choices ? this.scorer && report.head.choices.labeled.includes(this.scorer) : !report.a && this.scorer && report.b.list.scores[report.b.scorers.get(this.scorer)]?.label.some((label) => label !== null);
       const domain = report.choices.domains.length ? "minmax(5rem, 8rem) " : "";
       this.element.className = `list wide ${this.scorer ? "of-one" : "of-all"}${this.scorer && report.a ? " of-two" : ""}`;
       const width = report.a ? "8.5rem" : "5.5rem";
@@ -319,6 +321,10 @@ class SampleList {
 
   row(at) {
     const number = this.numbers[at];
+    if (number === undefined) {
+      want(at);
+      return el("li", { class: "row" }, el("span", { class: "cell" }, "…"));
+    }
     const { key, id, domain } = entry(number);
     const link = el("a", { class: "cell id", href: address(["sample", key, ...(this.filters.scorer ? [this.filters.scorer] : [])], this.filters) }, recorded(id || "(no id)"));
     const cells = this.columns.map((name) => el("span", { class: `cell value${report.a ? " both" : ""}`, title: name }, el("span", { class: "scorer-name" }, visible(name), " "), report.a ? bothValues(number, name) : oneValue(scoreOf(number, name, "b"))));
@@ -333,7 +339,7 @@ class SampleList {
         row.append(reason);
       }
     }
-    const preview = el("span", { class: "preview-of", "data-waits": number, "data-side": report.samples[number].b === null ? "a" : "b" });
+    const preview = el("span", { class: "preview-of", "data-waits": number, "data-side": placesOf(number).b === null ? "a" : "b" });
     this.explain(preview);
     row.append(preview);
     return row;
@@ -342,8 +348,8 @@ class SampleList {
   /** Fills in the reason or the preview of a row, if it has been read. */
   explain(cell) {
     const side = report[cell.dataset.side];
-    const place = report.samples[cell.dataset.waits][side.name];
-    if (place !== null && place >= side.read) return;
+    const place = placesOf(Number(cell.dataset.waits))[side.name];
+    if (place !== null && !side.previews[place]) return;
     if (cell.className === "preview-of") {
       cell.append(...(side.previews[place] ?? []).map((text, at) => el("span", { class: at ? "answer" : "question" }, el("span", { class: "kind" }, at ? "agent " : "user "), recorded(text || "–"))));
     } else cell.textContent = visible(side.reasons[place]?.[side.scorers.get(this.scorer)]?.slice(0, 300) ?? "");
@@ -359,7 +365,7 @@ class SampleList {
     if (top < scrollY + 120) scrollTo(0, top - 120);
     else if (top + this.height > scrollY + innerHeight) scrollTo(0, top + this.height - innerHeight + 8);
     this.draw();
-    this.seen.get(this.at)?.element.querySelector("a").focus({ preventScroll: true });
+    this.seen.get(this.at)?.element.querySelector("a")?.focus({ preventScroll: true });
   }
 }
 

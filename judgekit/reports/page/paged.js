@@ -1,0 +1,119 @@
+// The samples of a run that `judgekit view` lists, a hundred at a time, as they come into sight or are searched.
+
+const WINDOW = 100;
+
+/** A run whose samples are read as they are wanted. The place of a sample is its number. */
+class PagedSide extends Side {
+  constructor(name, run) {
+    super(name, run, { numbers: [], ids: [], domains: [], labels: [], scores: run.scorers.map(() => ({ status: [], value: [], label: [] })) });
+    this.places = { has: () => true };
+  }
+
+  get size() {
+    return this.run.listed;
+  }
+
+  /** Takes over a sample of a list. */
+  take({ number, id, domain, labels, scores, preview }) {
+    Object.entries({ numbers: number, ids: id, domains: domain, labels }).forEach(([name, one]) => (this.list[name][number] = one));
+    for (const [scorer, at] of this.scorers) {
+      const { status, value = null, label = null } = scores[scorer] ?? {};
+      const column = this.list.scores[at];
+      column.status[number] = status ? STATUSES.indexOf(status) : "-";
+      column.value[number] = value;
+      column.label[number] = label;
+    }
+    this.reasons[number] = [...this.scorers.keys()].map((scorer) => scores[scorer]?.reason ?? "");
+    this.previews[number] = preview;
+  }
+
+  async sample(number) {
+    if (this.kept?.number !== number) this.kept = { number, sample: fetched(`${page}/samples/${number}.json`) };
+    const sample = await this.kept.sample;
+    if (this.list.numbers[number] === undefined) {
+      const scores = Object.fromEntries([...this.scorers].map(([scorer, at]) => [scorer, sample.scores[at] ?? undefined]));
+      this.take({ ...sample, scores, preview: [] });
+    }
+    return sample;
+  }
+
+  /** Reads what takes a pass over all scores, if the page was opened without it. */
+  async readAll() {
+    if (report.head.is_first) await refresh();
+  }
+}
+
+/** Finds the samples that pass the filters: those of the beginning, or around a sample; others when they come into sight. */
+async function findPaged(filters, told, number) {
+  const key = JSON.stringify(FILTERS.map((name) => filters[name] ?? ""));
+  found.told = told;
+  if (found.key !== key) {
+    const numbers = [];
+    Object.assign(found, { key, numbers, done: false, share: 0, wanted: new Set() });
+    found.first = filters.q?.trim() ? search(filters, numbers) : load(filters, numbers, number === undefined ? { start: 0 } : { number });
+  }
+  await found.first;
+  found.told();
+}
+
+const listed = (filters, more) => fetched(`${page}/samples.json?${new URLSearchParams([...FILTERS.filter((name) => filters[name]).map((name) => [name, filters[name]]), ...Object.entries(more)])}`);
+
+async function load(filters, numbers, more) {
+  const { samples, start, total } = await listed(filters, more);
+  if (found.numbers !== numbers) return;
+  numbers.length = total;
+  samples.forEach((sample, at) => {
+    report.b.take(sample);
+    numbers[start + at] = sample.number;
+  });
+  found.done = true;
+}
+
+/** Searches the texts of all samples in steps. */
+async function search(filters, numbers) {
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  for (let start = 0; start !== null && found.numbers === numbers; ) {
+    const { samples, next, total } = await listed(filters, { start });
+    if (found.numbers !== numbers) return;
+    for (const sample of samples) {
+      report.b.take(sample);
+      numbers.push(sample.number);
+    }
+    found.share = next === null ? 1 : next / total;
+    found.done = next === null;
+    start = next;
+    found.told();
+  }
+}
+
+/** Reads the samples around a place of the list. */
+function want(at) {
+  const start = Math.floor(at / WINDOW) * WINDOW;
+  const { numbers, wanted } = found;
+  if (at < 0 || at >= numbers.length || wanted.has(start)) return;
+  wanted.add(start);
+  load(here().filters, numbers, { start }).then(() => found.told(), () => wanted.delete(start));
+}
+
+/** Returns the scores of a sample in runs of the same recordings, oldest first; null if there is one run. */
+report.history = ({ history, number: own }) => {
+  if (history.length < 2) return null;
+  const names = [...new Set(history.flatMap(({ scores }) => Object.keys(scores)))];
+  const shown = (score, before) => {
+    if (!score) return el("span", { class: "nothing" }, "–");
+    const by = typeof score.value === "number" && typeof before?.value === "number" ? gain(before.value, score.value) : 0;
+    return [oneValue(score), by ? el("strong", { class: `number ${direction(by)}` }, " ", arrow(by), signed(by, 2)) : null, score.label ? el("small", {}, recorded(score.label)) : null];
+  };
+  const row = ({ run, name, sample, scores }, at) => {
+    const before = history[at - 1];
+    return el("tr", { "aria-current": run === report.b.run.number && sample === own ? "true" : null },
+      el("th", { scope: "row" }, el("a", { href: `/runs/${run}#/sample/${sample}` }, `run ${run}`), name ? el("small", {}, recorded(name)) : null),
+      names.map((scorer) => cell(scorer, shown(scores[scorer], before?.scores[scorer]))),
+      el("td", {}, before ? el("a", { href: `/runs/${before.run}/compare/${run}#/sample/${sample}` }, `with run ${before.run}`) : ""));
+  };
+  return el("section", { class: "history" }, el("h2", {}, "Earlier and later runs"),
+    el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Scores of this sample over runs" },
+      el("table", { class: "lines" },
+        el("thead", {}, el("tr", {}, ["run", ...names].map((head) => el("th", { scope: "col" }, named(head))), el("th", { scope: "col" }, "compare"))),
+        el("tbody", {}, history.map(row)))));
+};
