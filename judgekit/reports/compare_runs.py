@@ -1,6 +1,6 @@
 """A run beside several others: only what differs, each of them compared with the first."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
 
@@ -37,8 +37,15 @@ def compare_runs(runs: Sequence[Run]) -> dict[str, JsonValue]:
             for name in names
         ],
         **_samples_that_differ(comparisons, names),
-        "notes": [f"run {comparison.b.number}: {line}" for comparison in comparisons for line in comparison.warnings],
+        "notes": list(dict.fromkeys(note for comparison in comparisons for note in _notes(comparison))),
     }
+
+
+def _notes(comparison: Comparison) -> Iterator[str]:
+    """Yield the warnings of a comparison, with the numbers of the runs in place of A and B."""
+    a, b = f"run {comparison.a.number}: ", f"run {comparison.b.number}: "
+    for line in comparison.warnings:
+        yield a + line.removeprefix("A: ") if line.startswith("A: ") else b + line.removeprefix("B: ")
 
 
 def _number(run: Run, scorer: str) -> JsonValue:

@@ -48,7 +48,7 @@ class RunList:
     def same_files(self, store: RunStore, run: int) -> Sequence[int]:
         """Return the numbers of the runs that read a file that this run read, this one included; none if it read no file."""
         facts = {number: facts for (number, _), facts in self._read(store).items()}
-        files = facts[run].files if run in facts else frozenset()
+        files = facts[run].files if run in facts else frozenset[str]()
         return [number for number, other in facts.items() if other.files & files]
 
     def _read(self, store: RunStore) -> Mapping[tuple[int, int], RunFacts]:

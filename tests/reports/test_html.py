@@ -137,7 +137,7 @@ def test_the_page_unpacks_as_many_samples_as_are_packed_together():
     assert f"const AT_ONCE = {packs.SAMPLES_IN_PACK};" in join_scripts(html.SCRIPTS)
 
 
-SERVED = ("served", "live", "queue", "runs")  # see tests/view
+SERVED = ("served", "paged", "live", "queue", "runs", "trend", "beside")  # see tests/view
 
 
 def test_all_scripts_of_the_folder_are_in_a_page():

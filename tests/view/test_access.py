@@ -12,7 +12,11 @@ from judgekit.view.access import Access
 from judgekit.view.serving import bind
 from tests.view.conftest import Served
 
-PAGES = ("/", "/runs", "/runs.json", "/version.json", "/events", "/runs/1", "/runs/1.json", "/runs/1/label/kind")
+PAGES = (
+    *("/", "/runs", "/runs.json", "/version.json", "/events", "/runs/1", "/runs/1.json", "/runs/1/label/kind"),
+    *("/runs/1/samples.json", "/runs/1/samples/0.json", "/runs/1/head.json", "/runs/1/trend/kind.json"),
+    *("/runs/1/trend/kind", "/compare?run=1&run=2", "/compare.json?run=1&run=2"),
+)
 
 
 def raw(served: Served, head: str) -> str:
@@ -153,13 +157,18 @@ def test_other_methods_are_refused(served, method):
             "/%2e%2e/etc/passwd",
             "/static/../app.py",
         ),
-        *("/runs/1/samples-b-../0.json", "/runs/1/list-../b.json", "/runs/-1", "/runs/1e9.json", "//etc/passwd"),
-        *("/runs/99999999999999999999.json", "/runs/1/samples-b-99999999999999999999.json", "/runs/1/samples-c-0.json"),
+        *("/runs/1/samples/../0.json", "/runs/1/list-../b.json", "/runs/-1", "/runs/1e9.json", "//etc/passwd"),
+        *("/runs/99999999999999999999.json", "/runs/1/samples/99999999999999999999.json", "/runs/1/samples-c-0.json"),
         *(
             "/runs/9.json",
             "/runs/1/compare/9.json",
             "/runs/1/label/nobody",
             "/runs/1/label/",
+            "/runs/1/trend/nobody.json",
+            "/compare.json?run=1",
+            "/compare.json?run=1&run=1",
+            "/compare.json?run=1&run=9",
+            "/compare.json?run=1&run=-2",
         ),
         *("/runs/1/samples.json?start=-1", "/runs/1/samples.json?start=x", "/runs/1/label/kind?n=1e3"),
     ],
@@ -173,7 +182,7 @@ def test_no_path_leads_elsewhere(served, path):
 
 def test_every_answer_forbids_frames_sniffing_and_sharing(served):
     with served.opened() as client:
-        for path in ("/", "/runs.json", "/runs/1", "/runs/1/samples-b-0.json", "/nowhere", "/runs/1/label/kind"):
+        for path in ("/", "/runs.json", "/runs/1", "/runs/1/samples/0.json", "/nowhere", "/runs/1/label/kind"):
             headers = client.get(path).headers
             assert "frame-ancestors 'none'" in headers["content-security-policy"]
             assert headers["x-content-type-options"] == "nosniff"

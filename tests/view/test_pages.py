@@ -5,14 +5,20 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
-from judgekit import Run, Sample, Score, run, scorer
+from judgekit import Run, Sample, Score, audit, compare, load_prompt, run, scorer
+from judgekit.analysis.corrected_means import run_corrections
 from judgekit.analysis.stored_labels import stored_labels
+from judgekit.distribution import own_version
+from judgekit.runs.rows import Input
 from judgekit.runs.store import RunStore, now
 from judgekit.traces.message import AIMessage, HumanMessage
+from judgekit.view import pages
 from tests.hostile import HOSTILE
 from tests.view.conftest import Kind, samples, serving
 
@@ -35,11 +41,12 @@ def test_a_run_is_served_as_its_report_without_its_samples(demo):
         page, head = client.get("/runs/1"), client.get("/runs/1.json").json()
         assert len(page.text) < 200_000
         assert head["b"]["number"] == 1
-        listed = client.get("/runs/1/list-b.json").json()
-        assert listed["numbers"] == list(range(14))
-        pack = client.get("/runs/1/samples-b-0.json").json()
-        assert len(pack["messages"]) == 14
-        assert pack["messages"][0]
+        listed = client.get("/runs/1/samples.json").json()
+        assert [sample["number"] for sample in listed["samples"]] == list(range(14))
+        sample = client.get("/runs/1/samples/3.json").json()
+        assert (sample["number"], sample["id"]) == (3, listed["samples"][3]["id"])
+        assert sample["messages"]
+        assert client.get("/runs/1/samples/14.json").status_code == 400
 
 
 def test_two_runs_are_compared(demo):
@@ -57,14 +64,15 @@ def test_rows_come_a_hundred_at_a_time(tmp_path):
         seen, start = [], 0
         while start is not None:
             part = client.get("/runs/1/samples.json", params={"start": start}).json()
-            seen += [row["index"] for row in part["rows"]]
+            seen += [sample["number"] for sample in part["samples"]]
+            assert (len(part["samples"]) <= 100, part["total"]) == (True, 250)
             start = part["next"]
         assert seen == list(range(250))
 
 
 def test_packs_hold_what_the_file_of_the_report_holds(served):
     with served.opened() as client:
-        packs = [client.get(f"/runs/1/samples-b-{number}.json").json() for number in range(2)]
+        packs = [client.get(f"/runs/1/compare/2/samples-b-{number}.json").json() for number in range(2)]
         assert [len(pack["scores"]) for pack in packs] == [16, 14]
         texts = [score[0]["reason"] for pack in packs for score in pack["scores"]]
         assert texts == [f"because of {number}" for number in range(30)]
@@ -142,7 +150,8 @@ def test_reads_are_short(served):
         for path in (
             "/runs.json",
             "/runs/1.json",
-            "/runs/1/samples-b-0.json",
+            "/runs/1/samples.json?q=answer",
+            "/runs/1/samples/3.json",
             "/runs/1/label/kind",
             "/runs/1/compare/2.json",
         ):
@@ -252,6 +261,140 @@ def test_failures_are_edited(analyzed):
         assert served.post(client, "/runs/1/failures", {**sent, "status": "gone"}).status_code == 400
 
 
+LABELS = "/runs/1/label/judged"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A judge that always says the same."""
+
+    value: float
+    name: str = "judged"
+
+    @property
+    def prompts(self):
+        return (load_prompt("faithfulness"),)
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        return Score.scored("judged", self.value, reason=f"it is {self.value}")
+
+
+def as_read_from_a_file(path: Path, *numbers: int) -> None:
+    """Makes runs of samples in Python runs of one file."""
+    store = RunStore(path)
+    for number in numbers:
+        read = Input(path="recorded.jsonl", sha256="0" * 64, size=1)
+        store.change(store.record(number).model_copy(update={"inputs": (read,)}))
+
+
+def test_a_scorer_is_followed_over_the_runs_of_a_file(tmp_path):
+    path = tmp_path / "runs.sqlite"
+    for value in (0.0, 0.0, 1.0):
+        run(samples(4), [Judged(value)], store=path)
+    run(samples(4), [Judged(0.5)], store=path)  # of another file
+    as_read_from_a_file(path, 1, 2, 3)
+    store = RunStore(path)
+    store.change(store.record(3).model_copy(update={"version": "0.1"}))
+    with serving(path) as served, served.opened() as client:
+        points = client.get("/runs/2/trend/judged.json").json()["points"]
+        assert [(point["run"], point["mean"], point["corrected"]) for point in points] == [
+            (1, 0.0, None),
+            (2, 0.0, None),
+            (3, 1.0, None),
+        ]
+        assert points[1]["low"] == pytest.approx(Run.stored(2, path).summary["judged"].interval[0])
+        assert (points[0]["broken"], points[1]["broken"]) == ([], [])
+        assert points[2]["broken"] == ["value was 0.0 and is 1.0", f"judgekit was {own_version()} and is 0.1"]
+        assert [point["run"] for point in client.get("/runs/4/trend/judged.json").json()["points"]] == [4]
+
+
+def test_corrected_means_are_in_the_trend_once_there_is_an_audit(tmp_path):
+    path = tmp_path / "runs.sqlite"
+    run(samples(30), [Kind()], store=path)
+    as_read_from_a_file(path, 1)
+    with serving(path) as served, served.opened() as client:
+        for number in range(30):
+            sent = {"annotator": "Ann", "number": number, "value": "yes" if number % 2 else "no"}
+            assert served.post(client, "/runs/1/label/kind", sent).status_code == 200
+        [point] = client.get("/runs/1/trend/kind.json").json()["points"]
+        assert point["corrected"] is None
+        audit(Run.stored(1, path))
+        [point] = client.get("/runs/1/trend/kind.json").json()["points"]
+        assert point["corrected"]["value"] == pytest.approx(
+            run_corrections(Run.stored(1, path))["kind"].corrected.value
+        )
+
+
+def test_a_sample_has_its_scores_in_other_runs_of_the_file(tmp_path):
+    path = tmp_path / "runs.sqlite"
+    run(samples(3), [Judged(0.0)], store=path)
+    run(samples(3, first=1), [Judged(1.0)], store=path)  # which number the same samples otherwise
+    run(samples(3), [Judged(0.5)], store=path)
+    as_read_from_a_file(path, 1, 2)
+    with serving(path) as served, served.opened() as client:
+        history = client.get("/runs/1/samples/2.json").json()["history"]
+        assert [(one["run"], one["sample"], one["scores"]["judged"]["value"]) for one in history] == [
+            (1, 2, 0.0),
+            (2, 1, 1.0),
+        ]
+        assert [one["run"] for one in client.get("/runs/1/samples/0.json").json()["history"]] == [1]
+        assert client.get("/runs/3/samples/0.json").json()["history"] == []
+
+
+def test_several_runs_are_compared_with_the_first(tmp_path):
+    path = tmp_path / "runs.sqlite"
+    for value in (0.0, 0.0, 1.0):
+        run(samples(30), [Kind(), Judged(value)], store=path)
+    with serving(path) as served, served.opened() as client:
+        content = client.get("/compare.json?run=1&run=2&run=3").json()
+        assert [one["number"] for one in content["runs"]] == [1, 2, 3]
+        [kind, judged] = content["scorers"]
+        assert [number["value"] for number in judged["results"]] == [0.0, 0.0, 1.0]
+        assert [one["verdict"] for one in judged["differences"]] == ["unchanged", "better"]
+        assert [one["verdict"] for one in kind["differences"]] == ["unchanged", "unchanged"]
+        expected = compare(Run.stored(1, path), Run.stored(3, path))["judged"].as_json()
+        assert judged["differences"][1] == expected
+        assert (len(content["samples"]), content["changed"]) == (30, 30)
+        assert content["samples"][0]["scores"] == {"judged": [0.0, 0.0, 1.0]}
+        assert content["samples"][0]["numbers"] == [0, 0, 0]
+        assert [fact["name"] for fact in content["differs"]] == ["signature of judged"]
+
+
+def test_the_first_numbers_are_those_of_all_scores(tmp_path, monkeypatch):
+    monkeypatch.setattr(pages, "_COUNTED_AT_ONCE", 10)
+    path = tmp_path / "runs.sqlite"
+    run(samples(30), [Kind()], store=path)
+    with serving(path) as served, served.opened() as client:
+        first, all_scores = client.get("/runs/1/head.json").json(), client.get("/runs/1.json").json()
+        assert (first["is_first"], "is_first" in all_scores) == (True, False)
+        names = ("name", "value", "low", "high", "n", "counts", "histogram", "about", "total", "signature", "identity")
+        [early], [late] = first["b"]["scorers"], all_scores["b"]["scorers"]
+        assert {name: early[name] for name in names} == {name: late[name] for name in names}
+        assert early.keys() == late.keys()
+        assert first["b"].keys() == all_scores["b"].keys()
+        assert first["choices"] == all_scores["choices"]
+        assert client.get("/runs/1/head.json").json() == all_scores
+
+
+def test_a_running_run_says_how_long_it_will_take_and_what_it_cost(tmp_path):
+    path = tmp_path / "runs.sqlite"
+    run(samples(3), [Kind()], store=path)
+    store = RunStore(path)
+    begun = {"ended_at": None, "samples": 9, "count_precision": "exactly", "started_at": now() - timedelta(seconds=30)}
+    store.change(store.record(1).model_copy(update=begun))
+    with serving(path) as served, served.opened() as client:
+        [entry] = client.get("/runs.json").json()["runs"]
+        assert 60 <= entry["seconds_left"] <= 90
+        assert (entry["cost"], entry["agents"]) == (0, [])
+
+
+def test_the_audit_is_in_comparisons(served):
+    with served.opened() as client:
+        for number in range(10):
+            served.post(client, "/runs/2/label/kind", {"annotator": "Ann", "number": number, "value": "yes"})
+        assert len(client.get("/runs/1/compare/2.json").json()["audit"]["scorers"]) == 1
+
+
 @pytest.mark.parametrize(
     "evil",
     [
@@ -278,22 +421,34 @@ def test_what_was_recorded_stays_text(tmp_path, evil):
 
     path = tmp_path / "runs.sqlite"
     sample = Sample.of([HumanMessage(evil), AIMessage(evil)], id=evil or "none", metadata={evil: evil})
-    run([sample, *samples(1)], [unkind], store=path)
+    for value in (0.0, 1.0):
+        run([sample, *samples(1)], [unkind, Judged(value)], store=path)
+    as_read_from_a_file(path, 1, 2)
     with serving(path) as served, served.opened() as client:
-        for address in ("/runs", "/runs/1", "/runs/1/compare/1"):
+        for address in ("/runs", "/runs/1", "/runs/1/compare/2", "/runs/1/trend/evil", "/compare?run=1&run=2", LABELS):
             page = client.get(address)
             assert page.headers["content-type"].startswith("text/html")
-            assert not any(text in page.text for text in ("alert(1)</", "onerror=", "<base", "<svg onload"))
+            attribute = "<img src" if address == LABELS else "onerror="  # the label page has the texts, as JSON
+            assert not any(text in page.text for text in ("alert(1)</", attribute, "<base", "<svg onload"))
         for address in (
             "/runs.json",
             "/runs/1.json",
-            "/runs/1/list-b.json",
-            "/runs/1/samples-b-0.json",
+            "/runs/1/head.json",
             "/runs/1/samples.json",
+            "/runs/1/samples.json?q=e",
+            "/runs/1/samples/0.json",
+            "/runs/1/trend/judged.json",
+            "/runs/1/compare/2.json",
+            "/runs/1/compare/2/list-b.json",
+            "/compare.json?run=1&run=2",
+            f"{LABELS}.json",
         ):
             twin = client.get(address)
             assert twin.headers["content-type"] == "application/json"
             json.loads(twin.text)
+        assert [one["run"] for one in client.get("/runs/1/samples/0.json").json()["history"]] == [1, 2]
+        [changed, _] = client.get("/compare.json?run=1&run=2").json()["samples"]
+        assert changed["scores"] == {"judged": [0.0, 1.0]}
 
 
 QUIET = """
@@ -301,9 +456,8 @@ import sys
 from pathlib import Path
 from judgekit.view.pages import Pages
 pages = Pages(Path(sys.argv[1]))
-pages.runs(), pages.rows(1, 0)
-pages.use((1,), lambda page: (page.head, page.side("b").list_json(), page.side("b").pack(0)))
-print([name for name in ("scipy", "sklearn", "pandas", "openai") if name in sys.modules])
+pages.runs(), pages.samples(1, {"q": "answer"}, 0, None), pages.sample(1, 3), pages.trend(1, "kind"), pages.head(1)
+print([name for name in ("numpy", "scipy", "sklearn", "pandas", "openai") if name in sys.modules])
 """
 
 

@@ -60,7 +60,7 @@ function lines(run) {
     const best = line.corrected ?? line;
     const name = own ? el("a", { href: address(["samples"], to({ sort: `low:${line.name}` })) }, named(line.name)) : named(line.name);
     return el("tr", {},
-      el("th", { scope: "row" }, name, line.kind === "mean" ? null : el("small", {}, line.kind)),
+      el("th", { scope: "row" }, name, line.kind === "mean" ? null : el("small", {}, line.kind), own ? report.links?.(line, run) : null),
       cell("score", el("strong", { class: "number" }, figure(best.value)), line.corrected ? [el("small", {}, "corrected"), el("small", { class: "raw" }, "raw ", el("span", { class: "number" }, figure(line.value)))] : null),
       cell("interval", interval(best), typeof best.low === "number" ? el("small", { title: best.method }, `${figure(best.low)} – ${figure(best.high)}`) : null),
       judged ? (line.audited ? cell("audit", audited(line, own)) : el("td", { class: "blank" }, "–")) : null,

@@ -95,6 +95,13 @@ function want(at) {
   load(here().filters, numbers, { start }).then(() => found.told(), () => wanted.delete(start));
 }
 
+/** Returns the links below a scorer: to its numbers over runs, and to its label queue. */
+report.links = (line, run) => {
+  const link = (kind, text) => el("a", { href: `/runs/${run.number}/${kind}/${encodeURIComponent(line.name)}`, "aria-label": `${text}: ${visible(line.name)}` }, text);
+  const shown = [run.inputs.length ? link("trend", "trend") : null, line.audited ? link("label", "label") : null].filter(Boolean);
+  return shown.length ? el("small", {}, shown.flatMap((one, at) => (at ? [" · ", one] : [one]))) : null;
+};
+
 /** Returns the scores of a sample in runs of the same recordings, oldest first; null if there is one run. */
 report.history = ({ history, number: own }) => {
   if (history.length < 2) return null;
@@ -102,7 +109,7 @@ report.history = ({ history, number: own }) => {
   const shown = (score, before) => {
     if (!score) return el("span", { class: "nothing" }, "–");
     const by = typeof score.value === "number" && typeof before?.value === "number" ? gain(before.value, score.value) : 0;
-    return [oneValue(score), by ? el("strong", { class: `number ${direction(by)}` }, " ", arrow(by), signed(by, 2)) : null, score.label ? el("small", {}, recorded(score.label)) : null];
+    return [el("span", { class: "in-line" }, oneValue(score)), by ? el("strong", { class: `number ${direction(by)}` }, " ", arrow(by), signed(by, 2)) : null, score.label ? el("small", {}, recorded(score.label)) : null];
   };
   const row = ({ run, name, sample, scores }, at) => {
     const before = history[at - 1];

@@ -4,6 +4,8 @@ const waiting = new Map();
 const unsent = new Set();
 let sending = Promise.resolve();
 let figures = null;
+let auditing = 0;
+const AUDIT_PAUSE = 2000;
 
 const queueAddress = (annotator) => `${location.pathname}.json?${new URLSearchParams([...new URLSearchParams(location.search), ["annotator", annotator]])}`;
 
@@ -30,8 +32,24 @@ async function sendNow(at) {
   showFigures();
 }
 
+/** Shows how far the judge agrees with the labels, once nothing has been given for a while. */
+function showAudit() {
+  clearTimeout(auditing);
+  auditing = setTimeout(async () => {
+    const [, run, scorer] = location.pathname.match(/^(.*)\/label\/(.*)$/);
+    const name = decodeURIComponent(scorer);
+    const { audit } = await fetched(`${run}.json`).catch(() => ({}));
+    const own = audit?.scorers.find((one) => one.name === name);
+    const link = document.getElementById("audit") ?? el("a", { id: "audit" });
+    link.setAttribute("href", `${run}#/audit/${encodeURIComponent(name)}`);
+    link.textContent = visible(own?.agreed ?? "");
+    document.getElementById("stored").after(" ", link);
+  }, AUDIT_PAUSE);
+}
+
 function showFigures() {
   if (!figures) return;
+  if (figures.labeled) showAudit();
   const stored = unsent.size ? `${count(unsent.size)} not stored yet` : "all stored";
   const plan = figures.planned === null ? "" : ` of ${count(figures.planned)} planned`;
   document.getElementById("stored").textContent = `${stored} · ${count(figures.labeled)}${plan} labeled by all`;

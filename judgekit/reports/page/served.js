@@ -27,6 +27,18 @@ async function untilWanted(side) {
   while (!wanted(here()) && report[side.name] === side);
 }
 
+/** Shows a page that is read at once and whenever the file of runs has changed. */
+function keepShown(update) {
+  const failed = (error) => document.getElementById("lead").replaceChildren(el("span", { class: "note" }, visible(error.message)));
+  document.getElementById("theme").addEventListener("click", () => {
+    const root = document.documentElement.style;
+    const dark = root.colorScheme ? root.colorScheme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.colorScheme = dark ? "light" : "dark";
+  });
+  follow(() => update().catch(failed));
+  update().catch(failed);
+}
+
 /** Calls a function whenever the file of runs has changed: by events, or by a poll where they are cut. */
 function follow(changed) {
   let last = null;
