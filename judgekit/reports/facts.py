@@ -1,4 +1,4 @@
-"""What the page of a run says of it without counting its scores."""
+"""Facts about a run that its page shows without counting scores."""
 
 from datetime import UTC
 

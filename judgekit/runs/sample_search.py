@@ -76,7 +76,9 @@ class SampleSearch(RunFile):
             "SELECT DISTINCT scorer, label FROM scores WHERE run = ? AND label IS NOT NULL ORDER BY label LIMIT ?",
             *(run, _LABELS * max(1, len(scorers))),
         )
-        labels = [(scorers[index], label) for index, label in given if index < len(scorers)]
+        labels = [(scorers[index], str(label)) for index, label in given if index < len(scorers)]
+        verdicts: list[JsonValue] = [*dict.fromkeys(label for _, label in labels)]
+        labeled: list[JsonValue] = [*dict.fromkeys(scorer for scorer, _ in labels)]
         known = self._select(
             "SELECT key, type, atom FROM samples, json_each(samples.labels) WHERE run = ? AND samples.labels IS NOT NULL"
             " GROUP BY key, type, atom ORDER BY count(*) DESC LIMIT ?",
@@ -84,8 +86,8 @@ class SampleSearch(RunFile):
         )
         return {
             "domains": [domain for (domain,) in domains][:_LABELS],
-            "verdicts": list(dict.fromkeys(label for _, label in labels))[:_LABELS],
-            "labeled": list(dict.fromkeys(scorer for scorer, _ in labels)),
+            "verdicts": verdicts[:_LABELS],
+            "labeled": labeled,
             "known": [[name, bool(atom) if kind in _KINDS[bool] else atom] for name, kind, atom in known],
         }
 

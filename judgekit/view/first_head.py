@@ -1,4 +1,4 @@
-"""What the page of a run shows at once: the result that it stored at its end, and counts by SQL. No score is read."""
+"""The numbers that the page of a run shows first: those stored at its end, and counts by SQL. No score is read."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -19,7 +19,7 @@ _COUNTING_SECONDS = 0.1
 
 
 class RunFacts(NamedTuple):
-    """What the record of a run says: what the list shows, and the identities of the files that it read."""
+    """Facts from the record of a run: those that the list shows, and the identities of the files that it read."""
 
     shown: Mapping[str, JsonValue]
     scorers: Sequence[Mapping[str, JsonValue]] = ()
