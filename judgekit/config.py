@@ -27,7 +27,7 @@ CONFIG_FILE = "judgekit.toml"
 
 _BUILT = {"judge", "scorer", "scorers", "name"}
 """Options whose values are not plain texts."""
-_AROUND = ("repeats", "min_confidence", "escalate")
+WRAPPING_OPTIONS = ("repeats", "min_confidence", "escalate")
 """Options of every scorer that asks a judge, for the scorers that wrap it."""
 
 
@@ -127,8 +127,8 @@ class Config:
         Raises:
             ConfigError: There is no such scorer, option or judge.
         """
-        kind = _scorer_class(spec.name)
-        if not _is_class(kind):
+        kind = scorer_class(spec.name)
+        if not is_class(kind):
             return _renamed_scorer(kind, spec)
         names = [
             option.name
@@ -138,13 +138,13 @@ class Config:
         options: dict[str, object] = dict(spec.options)
         if spec.argument is not None:
             own = [option for option in fields(kind) if option.name not in _BUILT and not option.kw_only]
-            first = next((option.name for option in sorted(own, key=_is_needed, reverse=True)), None)
+            first = next((option.name for option in sorted(own, key=needs_value, reverse=True)), None)
             if first is None or first in options:
                 raise ConfigError(f"{spec.name}: expected option=value after the colon, found {spec.argument!r}")
             options = {first: spec.argument, **options}
         around: tuple[str, ...] = ()
         if not {"judge", "scorers"}.isdisjoint(names):
-            around = _AROUND
+            around = WRAPPING_OPTIONS
             if (wrapped := self._wrapped(spec, options, names)) is not None:
                 return wrapped
         for option in options:
@@ -169,9 +169,9 @@ class Config:
 
     def _wrapped(self, spec: ScorerSpec, options: Mapping[str, object], names: Sequence[str]) -> Scorer | None:
         """Return the scorer in a `Repeat`, a `Selective` or both, by its options; ``None`` without such options."""
-        own = {name: value for name, value in options.items() if name not in _AROUND}
-        repeats, least, escalate = (options.get(name) for name in _AROUND)
-        for option in _AROUND:
+        own = {name: value for name, value in options.items() if name not in WRAPPING_OPTIONS}
+        repeats, least, escalate = (options.get(name) for name in WRAPPING_OPTIONS)
+        for option in WRAPPING_OPTIONS:
             if option in options and options[option] is None:
                 raise ConfigError(f"{spec.name}: {option} is null: give it a value, or leave it out")
         if (cascade := _table(escalate)) and "name" not in cascade:  # the same scorer with another judge
@@ -267,7 +267,7 @@ def _must_fit(name: str, kind: _ScorerClass, options: Mapping[str, object]) -> N
     """Check options that a scorer's class leaves to type checkers."""
     for option in fields(kind):
         if option.name not in options:
-            if _is_needed(option):
+            if needs_value(option):
                 raise ConfigError(f"{name}: the option {option.name}=... is required")
         elif isinstance(option.default, bool) and not isinstance(flag := options[option.name], bool):
             raise ConfigError(f"{name}: {option.name} must be true or false, found {flag!r}")
@@ -284,7 +284,8 @@ def _build_scorer(spec: ScorerSpec, make: Callable[[], Scorer]) -> Scorer:
         raise ConfigError(f"{spec.name}: {', '.join(spec.options)}: {problem}") from error
 
 
-def _is_needed(option: DataclassField[Any]) -> bool:
+def needs_value(option: DataclassField[Any]) -> bool:
+    """Return whether an option has no default."""
     return option.default is MISSING and option.default_factory is MISSING
 
 
@@ -294,11 +295,11 @@ def describe_scorers() -> Iterable[tuple[str, str, bool]]:
 
     for name in (*SCORERS, *(reference for reference in entry_point_references("scorers") if reference not in SCORERS)):
         try:
-            kind = _scorer_class(name)
+            kind = scorer_class(name)
         except ConfigError as error:  # of an installed package
             yield name, f"cannot be used: {error}", False
             continue
-        if not _is_class(kind):
+        if not is_class(kind):
             described = kind.function if isinstance(kind, FunctionScorer) else kind
             yield name, (described.__doc__ or "").partition("\n")[0], bool(scorer_prompts(kind))
             continue
@@ -311,7 +312,7 @@ def describe_scorers() -> Iterable[tuple[str, str, bool]]:
             yield f"prompt:{prompt.name}", f"{prompt.description} {labels}. {prompt.skipped}".strip(), True
 
 
-def _scorer_class(name: str) -> "_ScorerClass | Scorer":
+def scorer_class(name: str) -> "_ScorerClass | Scorer":
     """Return the class of a scorer by its name, or an object that is a scorer already."""
     if name in SCORERS:
         module, _, shipped = SCORERS[name].partition(":")
@@ -339,7 +340,8 @@ def _scorer_class(name: str) -> "_ScorerClass | Scorer":
     raise ConfigError(f"{unknown}; name one of your own as file.py:NAME or package.module:NAME")
 
 
-def _is_class(kind: "_ScorerClass | Scorer") -> TypeIs[_ScorerClass]:
+def is_class(kind: "_ScorerClass | Scorer") -> TypeIs[_ScorerClass]:
+    """Return whether a scorer is given as its class."""
     return isinstance(kind, type)
 
 

@@ -15,6 +15,8 @@ from judgekit.stats.quantiles import normal_quantile
 
 _BLANK = 0.1
 _POWER = 0.8
+_MOST = 1_000_000
+"""The number of samples up to which a plan looks for one that is enough."""
 _AGREEMENT = ("kappa", "weighted kappa", "alpha")
 
 
@@ -32,6 +34,7 @@ class LabelPlan:
         labels: The number of labels, at least as many as a corrected mean needs; ``None`` if even labels of all samples do not suffice.
         labels_alone: The number without the judge.
         design_effect: How many samples tell as much as one independent sample, since samples share groups; 1 if none do.
+        samples_needed: The number of scored samples whose labels would suffice, if those of all samples do not.
         labeled: The number of samples that people have labeled already.
         has_confidence: Whether all scores have the judge's confidence, by which labels can be drawn too.
     """
@@ -47,6 +50,7 @@ class LabelPlan:
     design_effect: float
     labeled: int
     has_confidence: bool
+    samples_needed: int | None = None
 
     @property
     def draw_count(self) -> int | None:
@@ -65,7 +69,12 @@ class LabelPlan:
             yield f"{count_text(self.labeled, 'sample')} {'has' if self.labeled == 1 else 'have'} labels already"
         every = count_text(self.samples, "scored sample")
         if self.labels is None or self.draw_count is None:
-            yield f"no number is enough: even a label of each of the {every} leaves too wide an interval; record more samples"
+            enough = (
+                ""
+                if self.samples_needed is None
+                else f": about {self.samples_needed:,} labeled conversations would suffice"
+            )
+            yield f"even a label of each of the {every} leaves too wide an interval; record more conversations{enough}"
             return
         alone = f"{self.labels_alone:,}" if self.labels_alone else "more than there are"
         yield f"{self.labels:,} labels drawn at random from the {every}; without the judge, {alone}"
@@ -101,7 +110,7 @@ def plan_labels(
     names = [record.name for record in run.scorers if record.judged]
     check_choice("scorer of the run that asks a judge", scorer, names)
     if (half_width is None) == (gate is None):
-        raise ConfigError("labels are planned for a half-width or for a gate: give one of them (--half-width, --gate)")
+        raise ConfigError("pass --half-width or --gate, which says what the labels are for")
     for name, number, highest in (("half_width", half_width, 0.5), ("mean", mean, 1.0), ("agreement", agreement, 1.0)):
         if number is not None and not 0 <= number <= highest:
             raise ConfigError(f"{name} must be between 0 and {highest:g}, found {number:g}")
@@ -126,7 +135,7 @@ def plan_labels(
     independent = independent_share([row.score.value or 0.0 for row in rows], [row.unit for row in rows])
     samples, share = len(rows) * independent, min(0.99, max(0.01, planned))
 
-    def needed(correlation: float) -> int | None:
+    def needed(correlation: float, samples: float = samples) -> int | None:
         if goal is not None:
             count = labels_to_meet(goal, share, sum(values) / len(values), correlation, round(samples), power=_POWER)
         else:
@@ -134,6 +143,7 @@ def plan_labels(
             count = labels_needed(share, correlation, error, samples) if error else None
         return None if count is None else max(MIN_LABELS, ceil(count / independent))
 
+    labels = needed(planned_agreement)
     return LabelPlan(
         run.number,
         scorer,
@@ -141,11 +151,12 @@ def plan_labels(
         len(rows),
         (planned, source),
         (planned_agreement, where),
-        needed(planned_agreement),
+        labels,
         needed(0.0),
         1 / independent,
         len({label.number for label in stored_labels(run) if label.scorer == scorer and label.value is not None}),
         all(row.score.confidence is not None for row in rows),
+        None if labels is not None else needed(0.0, _MOST),
     )
 
 

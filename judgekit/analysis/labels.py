@@ -142,7 +142,7 @@ def read_labels(
 ) -> Sequence[HumanLabel]:
     """Return the labels in a file: CSV, as spreadsheets write it, or JSON lines.
 
-    Columns, or keys, are ``sample``, ``scorer`` and ``value``, and optionally the other fields of `HumanLabel`. A blank
+    Columns, or keys, are ``sample``, ``scorer`` and ``value`` (or ``label``), and optionally the other fields of `HumanLabel`. A blank
     value stands for a sample that nobody labeled. Duplicates are treated as in `deduplicate`.
 
     Files of Langfuse's scores, LangSmith's feedback and Phoenix's annotations are read too, also pages of them as their
@@ -223,10 +223,17 @@ def _lines(records: Iterable[FileRecord], columns: Columns) -> Iterator[tuple[in
             if not isinstance(value, dict):
                 raise TraceError(f"expected an object with {', '.join(_REQUIRED)}, found {short_repr(value)}")
             named = [name for name in columns.seen if not _NAMELESS.fullmatch(name)]  # the first row names the columns
-            _must_be_columns(named or value)
-            yield line, _label(_read(value) if named else value)
+            row = _with_value(value)
+            _must_be_columns(_with_value(dict.fromkeys(named)) if named else row)
+            yield line, _label(_read(row) if named else row)
         except TraceError as error:
             raise TraceError(error.problem, line=line if error.line is None else error.line) from error
+
+
+def _with_value(row: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+    """Return a row whose label is in the column ``value``, although it may be called ``label`` in the file."""
+    is_renamed = "label" in row and "value" not in row
+    return {"value" if is_renamed and name == "label" else name: cell for name, cell in row.items()}
 
 
 def _must_be_columns(names: Iterable[str]) -> None:

@@ -35,13 +35,7 @@ def align(
     scorer: Annotated[
         str, typer.Argument(metavar="SCORER", help="The scorer with the old question, such as prompt:tone.")
     ],
-    labels: Annotated[
-        list[str] | None,
-        options.files(
-            "Human labels, as .csv or .jsonl files or URLs in the form of judgekit label; may be repeated. They are "
-            "stored with the run, and count with those of earlier files."
-        ),
-    ] = None,
+    labels: options.LabelFiles = None,
     judge: options.JudgeName = None,
     writer: Annotated[
         str | None, typer.Option(metavar="MODEL", help="The model that writes candidates; by default, the judge.")
@@ -77,7 +71,8 @@ def align(
     """Align a judge with people.
 
     A model reads some of the labels and writes candidate questions. A second part of the labels selects the best one, and
-    a third part tests it. judgekit writes it into a prompt file.
+    a third part tests it. judgekit writes it into a prompt file. Labels of files are stored with the run, and count with those
+    of earlier files.
 
     Exit code 0: an improvement is shown; 1: it is not, or labels are too few; 2: the scorer cannot be aligned.
     """

@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from judgekit import registry
 from judgekit.analysis.drift import check_outcome
 from judgekit.cli import options
 from judgekit.cli.app import app
@@ -46,15 +45,13 @@ def freeze(
     ] = False,
     store: options.StorePath = DEFAULT_RUNS_PATH,
     dry_run: options.DryRun = False,
-    allow_code: options.AllowCode = False,
+    _allow_code: options.AllowCode = False,
 ) -> None:
     """Freeze recordings of a run for later checks.
 
     They are drawn by verdict and confidence, and written with their text into a file beside the audit records. The judge is
     asked about each three times, without the cache.
     """
-    if allow_code:
-        registry.allow_code()
     stored = Run.stored(options.parse_run_number(run), store)
     session = prepare_freeze(stored, n, scorer=scorer, seed=seed, replace=replace, is_planned=dry_run)
     if dry_run:
@@ -72,15 +69,13 @@ def check(
     ] = None,
     store: options.StorePath = DEFAULT_RUNS_PATH,
     dry_run: options.DryRun = False,
-    allow_code: options.AllowCode = False,
+    _allow_code: options.AllowCode = False,
 ) -> None:
     """Ask the judges about their anchors again.
 
     The cache is neither read nor filled. Exit code 0: no judge has changed; 1: one has, or could not be asked; 2: one cannot be checked. An alarm suspends the
     audit records of the judge until another audit.
     """
-    if allow_code:
-        registry.allow_code()
     code = 0
     for path in anchor_files(scorer or (), store):
         try:

@@ -1,5 +1,6 @@
 """The application that all commands belong to."""
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -17,6 +18,7 @@ _GROUPS = {
     "Score": {"run": "run", "resume": "run", "score": "run", "merge": "merge", "scorers": "lists", "demo": "run"},
     "Results": {
         "runs": "runs",
+        "show": "show",
         "failures": "failures",
         "view": "view",
         "compare": "compare",
@@ -34,7 +36,14 @@ _GROUPS = {
         "probe": "probe",
         "cache": "cache",
     },
-    "Recordings": {"inspect": "inspect", "convert": "convert", "pair": "pair", "formats": "lists", "schema": "lists"},
+    "Recordings": {
+        "inspect": "inspect",
+        "init": "init",
+        "convert": "convert",
+        "pair": "pair",
+        "formats": "lists",
+        "schema": "lists",
+    },
 }
 """The module of each command, as help lists them."""
 
@@ -63,7 +72,6 @@ class _Grouped(TyperGroup):
 
 app = typer.Typer(
     cls=_Grouped,
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -79,7 +87,8 @@ def load_commands(words: Sequence[str]) -> None:
 
 def main() -> None:
     """Run the command line. Errors that are raised on purpose are printed without a traceback."""
-    load_commands(sys.argv[1:])
+    completed = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""  # what a shell completes
+    load_commands(sys.argv[1:] or completed.split()[1:])
     # A character that the terminal cannot show is no reason to stop.
     cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
     try:

@@ -30,22 +30,8 @@ from judgekit.terminal import console
 @app.command()
 def audit(
     run: options.RunArgument,
-    labels: Annotated[
-        list[str] | None,
-        options.files(
-            "Human labels, as .csv or .jsonl files or URLs in the form of judgekit label, or scores of Langfuse, "
-            "feedback of LangSmith or annotations of Phoenix; may be repeated. They are stored with the run, and count with "
-            "those of earlier files. Without any, the labels recorded with the conversations count."
-        ),
-    ] = None,
-    label: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="RECORDED=SCORER",
-            help="Use the labels of this name, in a file or recorded, as answers to this scorer's question; may be repeated. "
-            "Labels with the scorer's own name are used anyway.",
-        ),
-    ] = None,
+    labels: options.LabelFiles = None,
+    label: options.RecordedLabels = None,
     guarantee: Annotated[
         float | None,
         typer.Option(
@@ -69,18 +55,19 @@ def audit(
     show: Annotated[int, options.number("Show the N worst disagreements of each scorer.")] = 3,
     output: options.ReportOption = None,
     store: options.StorePath = DEFAULT_RUNS_PATH,
-    allow_code: options.AllowCode = False,
+    _allow_code: options.AllowCode = False,
 ) -> None:
     """Audit the judges of a run against human labels.
 
-    Shows how far they agree with people, and their corrected means.
+    Shows how far they agree with people, and their corrected means. Labels of files are stored with the run, and count with
+    those of earlier files. Without any, the labels recorded with the conversations count.
 
     Saves an audit record next to the run. Later runs of the same judge show it, and gates can require it. Exit code 0:
     judges were compared with labels, whatever the result; 1: no label could be used.
     """
     outputs = check_outputs(output, _KINDS)
     worse = _epsilon(epsilon)
-    stored = Run.stored(options.parse_run_number(run), store, allow_code=allow_code)
+    stored = Run.stored(options.parse_run_number(run), store)
     names = dict(map(options.parse_recorded_label, label or ()))
     files = {path: read_label_file(path, names=names, run=stored) for path in labels or ()}
     given = deduplicate(label for file in files.values() for label in file.labels)

@@ -43,14 +43,7 @@ def compare(
             "of judgekit label, whose column run names the run; may be repeated."
         ),
     ] = None,
-    label: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="RECORDED=SCORER",
-            help="Use labels of this name, recorded with the conversations of either run, as answers to this scorer's "
-            "question; may be repeated.",
-        ),
-    ] = None,
+    label: options.RecordedLabels = None,
     allow_changed_references: Annotated[
         bool,
         typer.Option(
@@ -59,7 +52,7 @@ def compare(
     ] = False,
     output: options.ReportOption = None,
     store: options.StorePath = DEFAULT_RUNS_PATH,
-    allow_code: options.AllowCode = False,
+    _allow_code: options.AllowCode = False,
 ) -> None:
     """Compare two runs over the same samples.
 
@@ -68,7 +61,7 @@ def compare(
     The exit code is 0 whatever the difference, 1 if a gate is not met, and 2 if the runs cannot be compared.
     """
     outputs = check_outputs(output, _KINDS)
-    runs = [Run.stored(options.parse_run_number(each), store, allow_code=allow_code) for each in (a, b)]
+    runs = [Run.stored(options.parse_run_number(each), store) for each in (a, b)]
     given = deduplicate(label for path in labels or () for label in read_labels(path))
     recorded = _recorded(runs, dict(map(options.parse_recorded_label, label or ())))
     comparison = compared(

@@ -64,14 +64,7 @@ def compare(
             'may be repeated. LABEL,scale={"good":1,"bad":0} gives the values of words that the scorer\'s scale does not have.',
         ),
     ] = None,
-    labels: Annotated[
-        list[str] | None,
-        options.files(
-            "People's answers to the question, as .csv or .jsonl files or URLs in the form of judgekit label, or scores of "
-            "Langfuse, feedback of LangSmith or annotations of Phoenix; may be repeated. If not given, the labels recorded with "
-            "the conversations."
-        ),
-    ] = None,
+    labels: options.LabelFiles = None,
     label: Annotated[
         str | None,
         typer.Option(

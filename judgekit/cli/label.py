@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from judgekit import registry
 from judgekit.analysis.sampling import draw_samples, is_not_applicable
 from judgekit.cli import options
 from judgekit.cli.app import app
@@ -44,7 +43,7 @@ def label(
     ] = 0,
     seed: Annotated[int, typer.Option(metavar="N", help="The random seed; the same seed draws the same samples.")] = 0,
     store: options.StorePath = DEFAULT_RUNS_PATH,
-    allow_code: options.AllowCode = False,
+    _allow_code: options.AllowCode = False,
 ) -> None:
     """Draw samples of a run for people to label.
 
@@ -53,8 +52,6 @@ def label(
     The samples are drawn at random from those that were scored, or also from those that the judge skipped. judgekit audit
     reads the labels back.
     """
-    if allow_code:
-        registry.allow_code()
     outputs = check_outputs(output, _KINDS)
     stored = Run.stored(options.parse_run_number(run), store)
     judged = options.judged_scorer(stored, scorer)

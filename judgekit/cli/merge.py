@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from judgekit import registry
 from judgekit.cli import options
 from judgekit.cli.app import app
 from judgekit.cli.outcome import report_outcome
@@ -25,14 +24,12 @@ def merge(
     explain: options.Explain = False,
     as_json: options.AsJson = False,
     store: options.StorePath = DEFAULT_RUNS_PATH,
-    allow_code: options.AllowCode = False,
+    _allow_code: options.AllowCode = False,
 ) -> None:
     """Combine all shards of a run, and check its gates.
 
     The result is the run that judgekit run would have made without --shard.
     """
-    if allow_code:
-        registry.allow_code()
     outputs = check_outputs(output)
     shown = options.parse_shown(show)
     merged = merge_shards(files, store)

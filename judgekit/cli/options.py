@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from judgekit import registry
 from judgekit.cli.app import MAX_INTEGER
 from judgekit.errors import ConfigError, join_limited, short_repr
 from judgekit.jobs.building import Engine
@@ -135,7 +136,24 @@ AllowCode: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--allow-code",
+        callback=lambda is_given: registry.allow_code() if is_given else None,
+        expose_value=False,
         help="Also run code that the stored run names and judgekit.toml does not: only for a file of your own.",
+    ),
+]
+LabelFiles: TypeAlias = Annotated[
+    list[str] | None,
+    files(
+        "Human labels, as .csv or .jsonl files or URLs in the form of judgekit label, or scores of Langfuse, feedback of "
+        "LangSmith or annotations of Phoenix; may be repeated."
+    ),
+]
+RecordedLabels: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="RECORDED=SCORER",
+        help="Use the labels of this name, in a file or recorded, as answers to this scorer's question; may be repeated. "
+        "Labels with the scorer's own name are used anyway.",
     ),
 ]
 RunName: TypeAlias = Annotated[str | None, typer.Option(metavar="NAME", help="A name for the run.")]

@@ -10,7 +10,6 @@ from typing import Annotated, Literal
 import typer
 
 import judgekit
-from judgekit import registry
 from judgekit.analysis.gates import Gate
 from judgekit.cli import options
 from judgekit.cli.app import app
@@ -188,11 +187,9 @@ def resume(
     workers: options.WorkersOption = None,
     engine: options.EngineOption = "processes",
     store: options.StorePath = DEFAULT_RUNS_PATH,
-    allow_code: options.AllowCode = False,
+    _allow_code: options.AllowCode = False,
 ) -> None:
     """Continue a run that stopped early."""
-    if allow_code:
-        registry.allow_code()
     shown = options.parse_shown(show)
     session = resume_session(_run_reference(run), store, retry_failed=retry_failed, workers=Workers(workers, engine))
     outputs = _check_outputs(output, session)
@@ -218,14 +215,12 @@ def score(
     workers: options.WorkersOption = None,
     engine: options.EngineOption = "processes",
     store: options.StorePath = DEFAULT_RUNS_PATH,
-    allow_code: options.AllowCode = False,
+    _allow_code: options.AllowCode = False,
 ) -> None:
     """Add scorers to a finished run. Its other scores stay as they are.
 
     The scorers ask the judge of the run unless another is named.
     """
-    if allow_code:
-        registry.allow_code()
     shown = options.parse_shown(show)
     reference = _run_reference(run)
     session = extension_session(reference, scorer, store, judge=judge, workers=Workers(workers, engine))

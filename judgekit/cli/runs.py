@@ -1,6 +1,7 @@
 """``judgekit runs``: list, show, export and delete stored runs."""
 
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -10,7 +11,6 @@ import typer
 from pydantic import JsonValue
 from rich.console import Console
 
-from judgekit import registry
 from judgekit.analysis.corrected_means import run_corrections
 from judgekit.analysis.gates import GateResults, check_gates
 from judgekit.analysis.losses import run_losses
@@ -58,26 +58,25 @@ def runs(
         list[str] | None,
         typer.Option("--remove", metavar="RUN", help="Delete a run permanently: its number, or last; may be repeated."),
     ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="For --remove: do not ask first.")] = False,
     with_labels: Annotated[
         bool,
         typer.Option("--with-labels", help="For --remove: also delete people's labels on the samples of the runs."),
     ] = False,
     store: options.StorePath = DEFAULT_RUNS_PATH,
-    allow_code: options.AllowCode = False,
+    _allow_code: options.AllowCode = False,
 ) -> None:
     """List, show, name, write or delete stored runs.
 
     Times are local. An empty name, note or tag removes what was there. Nothing of a deleted run is left in the file.
     """
-    if allow_code:
-        registry.allow_code()
     if remove and run is not None:
         raise ConfigError(f"{run!r}: either show a run or use --remove")
     is_described = any(text is not None for text in (name, tag, note))
     if run is None and (output or show != "0" or bootstrap or is_described):
         raise ConfigError("name the run to show, write or describe: judgekit runs last -o report.html")
     if remove:
-        _remove(store, remove, with_labels=with_labels)
+        _remove(store, remove, with_labels=with_labels, is_sure=yes)
     elif run is not None:
         outputs = check_outputs(output)
         stored = Run.stored(options.parse_run_number(run), store)
@@ -105,7 +104,7 @@ def _gates(run: Run) -> GateResults:
     return check_gates(run, run_options.gates, min_coverage=run_options.min_coverage)
 
 
-def _remove(path: Path, named: list[str], *, with_labels: bool) -> None:
+def _remove(path: Path, named: list[str], *, with_labels: bool, is_sure: bool) -> None:
     RunStore(path, read_only=True)  # raises an error if there is no such file, instead of creating it
     store = RunStore(path)
     numbers = list(dict.fromkeys(_existing_number(store, run) for run in named))
@@ -114,11 +113,14 @@ def _remove(path: Path, named: list[str], *, with_labels: bool) -> None:
         raise ConfigError(
             f"nothing is deleted, since labels of people would be too: {join_limited(labels)}; --with-labels deletes them"
         )
-    store.remove(numbers)
-    deleted = (
-        f"{path}: deleted {'run' if len(numbers) == 1 else 'runs'} {join_limited(map(str, numbers), separator=', ')}"
-    )
     with_those = f" with {join_limited(labels)}" if labels else ""
+    named_runs = f"{'run' if len(numbers) == 1 else 'runs'} {join_limited(map(str, numbers), separator=', ')}"
+    if not is_sure:
+        if not sys.stdin.isatty():
+            raise ConfigError(f"nothing is deleted: --yes deletes {named_runs}{with_those} without asking")
+        typer.confirm(f"Delete {named_runs}{with_those} from {path} for good?", abort=True)
+    store.remove(numbers)
+    deleted = f"{path}: deleted {named_runs}"
     anchors = [str(file) for file in sorted(anchors_folder(path).glob("[!.]*.jsonl"))]
     frozen = f"; recordings that were frozen are in {join_limited(anchors)}" if anchors else ""
     print_line(

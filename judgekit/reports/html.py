@@ -9,7 +9,6 @@ from pydantic import JsonValue
 from judgekit.analysis.corrected_means import (
     MeanBound,
     corrected_means,
-    describe_correction,
     gate_fitness,
     mean_bounds,
     run_corrections,
@@ -23,13 +22,12 @@ from judgekit.reports.facts import run_facts, scorer_facts
 from judgekit.reports.glossary import TERMS
 from judgekit.reports.listing import MAX_LISTED, Listing
 from judgekit.reports.packs import ReportSide
+from judgekit.reports.run_json import line_json, slices_json
 from judgekit.runs.audit_records import Correction
 from judgekit.runs.results import Run
 from judgekit.runs.scorer_counts import UNSCORED_STATUSES
-from judgekit.runs.summary import Summary
 from judgekit.runs.summary_table import column_rows, summary_columns
 from judgekit.runs.summary_text import ScorerSummary
-from judgekit.score import STATUSES
 
 if TYPE_CHECKING:  # they load numpy, which the page of a run may not need
     from judgekit.analysis.compare import Comparison
@@ -41,8 +39,6 @@ SCRIPTS = ("dom", "embedded", *PAGE_SCRIPTS)
 FAILURE_ANALYSIS = "failure_analysis"
 _LOSSES = 50
 _LOSS_SAMPLES = 3
-_SLICES = 12  # ways to slice the samples
-_MIN_SLICE = 10  # samples of a slice with an interval
 _DRAWN = {
     "scorer",
     "mean",
@@ -228,7 +224,7 @@ def _run(side: ReportSide, low_coverage: Mapping[str, str]) -> JsonValue:
         "usage": str(run.usage),
         "imported": run.summary.imported,
         "prices": run.summary.prices.removeprefix("prices: "),
-        "slices": _slices(run.summary),
+        "slices": slices_json(run.summary),
         "columns": [
             {"name": column.name, "cells": dict(zip(lines, column.cells, strict=True))}
             for column in summary_columns(run.summary)
@@ -239,7 +235,7 @@ def _run(side: ReportSide, low_coverage: Mapping[str, str]) -> JsonValue:
                 **scorer_facts(scorer),
                 "histogram": list(run.histograms[scorer.name]),
                 "audited_at": records[scorer.name].audited_at.isoformat() if scorer.name in records else None,
-                **_line(
+                **line_json(
                     lines.get(scorer.name, ScorerSummary(scorer.name)),
                     side.corrections.get(scorer.name),
                     low_coverage.get(scorer.name),
@@ -249,66 +245,6 @@ def _run(side: ReportSide, low_coverage: Mapping[str, str]) -> JsonValue:
             for scorer in run.scorers
         ],
     }
-
-
-def _line(line: ScorerSummary, correction: Correction | None, too_few: str | None) -> dict[str, JsonValue]:
-    overall = line.overall
-    corrected = correction.corrected if correction else None
-    return {
-        **_number(line),
-        "corrected": None if corrected is None else corrected.model_dump(),
-        "kind": overall.name if overall else "mean",
-        "counts": {status: line.counts[status] for status in STATUSES},
-        "requests": round(line.requests, 2),
-        "cached": round(line.cached, 2),
-        "tokens": line.tokens,
-        "cost": line.cost_usd,
-        "told": [
-            *([f"too few samples: {too_few}"] if too_few else []),
-            *([describe_correction(correction)] if correction else []),
-            *line.notes(),
-        ],
-        "unscored": [[*reason] for reason in line.unscored_reasons()],
-        "audited": line.audited,
-    }
-
-
-def _number(line: ScorerSummary) -> dict[str, JsonValue]:
-    low, high, method = line.interval or (None, None, None)
-    scored = line.counts["scored"]
-    return {
-        "value": line.value,
-        "low": low,
-        "high": high,
-        "method": method,
-        "n": scored,
-        "about": line.qualifier,
-        "total": line.total,
-    }
-
-
-def _slices(summary: Summary) -> list[JsonValue]:
-    """Return the numbers by domain, and by the labels that most samples have."""
-    sizes = {
-        name: sum(line.total for part in parts.values() for line in part) for name, parts in summary.slices.items()
-    }
-    names = sorted(sizes, key=lambda name: (name != "domain", -sizes[name]))[:_SLICES]
-    return [
-        {
-            "name": name,
-            "values": [
-                {"value": value, "scores": {line.scorer: _slice_number(line) for line in part}}
-                for value, part in summary.slices[name].items()
-            ],
-        }
-        for name in names
-    ]
-
-
-def _slice_number(line: ScorerSummary) -> JsonValue:
-    """Return the number of a slice, without an interval if it has few samples, which are hardly a random sample."""
-    few = {"low": None, "high": None, "method": None} if line.counts["scored"] < _MIN_SLICE else {}
-    return {**_number(line), "few": bool(few), **few}
 
 
 def _notes(side: ReportSide, called: str) -> Iterator[JsonValue]:

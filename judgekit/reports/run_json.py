@@ -4,14 +4,18 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
-from judgekit.analysis.corrected_means import corrected_means, gate_fitness, mean_bounds, run_corrections
+from judgekit.analysis.corrected_means import describe_correction, gate_fitness, mean_bounds, run_corrections
 from judgekit.analysis.gates import GateResults
 from judgekit.runs.audit_records import Correction
-from judgekit.runs.intervals import Estimate
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
+from judgekit.runs.summary import Summary
 from judgekit.runs.summary_text import ScorerSummary
+from judgekit.score import STATUSES
 from judgekit.traces.message import JsonObject
+
+_SLICES = 12  # ways to slice the samples
+_MIN_SLICE = 10  # samples of a slice with an interval
 
 
 def run_json(
@@ -20,14 +24,13 @@ def run_json(
     """Return a run with the results of its gates, the scores to show by scorer, and the records that could not be read."""
     record, summary = run.record, run.summary
     corrections, bounds = run_corrections(run), mean_bounds(run)
-    corrected = corrected_means(corrections)
     scorers: list[JsonValue] = []
     for line in summary:
         name, correction = line.scorer, corrections.get(line.scorer)
         fitness = gate_fitness(correction, bounds.get(name))._asdict() if correction else None
         rows: JsonValue = [score_json(row) for row in shown.get(name, ())]
-        more: JsonObject = {"gate": fitness, "low_coverage": gates.low_coverage.get(name, ""), "shown": rows}
-        scorers.append({**_scorer(line, corrected.get(name), correction), **more})
+        described = line_json(line, correction, gates.low_coverage.get(name))
+        scorers.append({"name": name, **described, "gate": fitness, "shown": rows})
     failed = [f"some scores failed: {name}" for name in gates.undecided]
     return {
         "run": run.number,
@@ -39,10 +42,7 @@ def run_json(
         "samples": run.samples.samples,
         "count_precision": run.samples.count_precision,
         "scorers": scorers,
-        "slices": {
-            name: {part: {line.scorer: _number(line) for line in lines} for part, lines in parts.items()}
-            for name, parts in summary.slices.items()
-        },
+        "slices": slices_json(summary),
         "gates": [gate._asdict() for gate in gates.gates],
         "gates_met": gates.met,
         "failures": [*failed, *gates.unmeasured.values()],
@@ -60,29 +60,62 @@ def score_json(row: Row) -> JsonObject:
     }
 
 
-def _number(line: ScorerSummary) -> JsonObject:
-    return {"value": line.value, "n": line.counts["scored"], "samples": line.total}
-
-
-def _scorer(line: ScorerSummary, corrected: Estimate | None, correction: Correction | None) -> JsonObject:
-    own = Estimate.of(line.value, line.interval)
+def line_json(line: ScorerSummary, correction: Correction | None, too_few: str | None) -> JsonObject:
+    """Return the line of a scorer in a summary, with its corrected mean, or why its number covers too few samples."""
+    overall = line.overall
+    corrected = correction.corrected if correction else None
     return {
-        "scorer": line.scorer,
-        "aggregate": line.overall.name if line.overall else "mean",
-        **(corrected or own).model_dump(),
-        "raw": own.model_dump() if corrected else None,
-        "correction": correction.model_dump(include={"method", "unavailable_reason", "assumptions"})
-        if correction
-        else None,
-        "audit": line.audited,
-        "n": line.counts["scored"],
-        "samples": line.total,
-        "statuses": dict(line.counts),
-        "reasons": {status: dict(reasons) for status, reasons in line.reasons.items()},
-        "errors": dict(line.errors),
-        "requests": line.requests,
-        "cached": line.cached,
+        **_number(line),
+        "corrected": None if corrected is None else corrected.model_dump(),
+        "kind": overall.name if overall else "mean",
+        "counts": {status: line.counts[status] for status in STATUSES},
+        "requests": round(line.requests, 2),
+        "cached": round(line.cached, 2),
         "tokens": line.tokens,
-        "cost_usd": line.cost_usd,
-        "notes": [*line.notes()],
+        "cost": line.cost_usd,
+        "told": [
+            *([f"too few samples: {too_few}"] if too_few else []),
+            *([describe_correction(correction)] if correction else []),
+            *line.notes(),
+        ],
+        "unscored": [[*reason] for reason in line.unscored_reasons()],
+        "audited": line.audited,
     }
+
+
+def _number(line: ScorerSummary) -> dict[str, JsonValue]:
+    low, high, method = line.interval or (None, None, None)
+    scored = line.counts["scored"]
+    return {
+        "value": line.value,
+        "low": low,
+        "high": high,
+        "method": method,
+        "n": scored,
+        "about": line.qualifier,
+        "total": line.total,
+    }
+
+
+def slices_json(summary: Summary) -> list[JsonValue]:
+    """Return the numbers by domain, and by the labels that most samples have."""
+    sizes = {
+        name: sum(line.total for part in parts.values() for line in part) for name, parts in summary.slices.items()
+    }
+    names = sorted(sizes, key=lambda name: (name != "domain", -sizes[name]))[:_SLICES]
+    return [
+        {
+            "name": name,
+            "values": [
+                {"value": value, "scores": {line.scorer: _slice_number(line) for line in part}}
+                for value, part in summary.slices[name].items()
+            ],
+        }
+        for name in names
+    ]
+
+
+def _slice_number(line: ScorerSummary) -> JsonValue:
+    """Return the number of a slice, without an interval if it has few samples, which are hardly a random sample."""
+    few = {"low": None, "high": None, "method": None} if line.counts["scored"] < _MIN_SLICE else {}
+    return {**_number(line), "few": bool(few), **few}

@@ -200,7 +200,7 @@ def test_a_judge_that_cannot_be_checked_does_not_keep_others_from_it(cli, judgin
     assert checked.code == 2
     assert f"{ANCHORS}: line 1: " in checked.err
     assert checked.out.startswith("second: judge unchanged on 20 anchors")
-    removed = cli("runs", "--remove", "last")
+    removed = cli("runs", "--yes", "--remove", "last")
     assert f"recordings that were frozen are in {ANCHORS}; .judgekit/anchors/second.jsonl" in removed.out
 
 

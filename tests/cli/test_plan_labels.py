@@ -57,10 +57,10 @@ def test_the_plan_leads_to_a_sheet(cli):
 def test_too_few_samples_end_with_1_and_nothing_to_plan_for_with_2(cli):
     ended = cli("plan-labels", 1, "--half-width", 0.01, "--agreement", 0.6)
     assert ended.code == 1
-    assert "record more samples" in ended.out
+    assert "record more conversations: about 8,037 labeled conversations would suffice" in ended.out
     ended = cli("plan-labels", 1, "--agreement", 0.6)
     assert ended.code == 2
-    assert "give one of them (--half-width, --gate)" in ended.err
+    assert "pass --half-width or --gate" in ended.err
     ended = cli("plan-labels", 1, "--half-width", 0.1)
     assert ended.code == 2
     assert "tone: not audited; guess its agreement with people" in ended.err

@@ -208,7 +208,7 @@ def test_what_is_removed_is_gone_for_good_and_the_rest_is_there(cli, ended):
     before = written()
     assert b"secret id" in before
     assert b"secret reason" in before
-    ended = cli("runs", "--remove", 2)
+    ended = cli("runs", "--yes", "--remove", 2)
     assert (ended.code, ended.err) == (0, "")
     assert ".judgekit/runs.sqlite: deleted run 2" in ended.out
     assert b"secret" not in written()
@@ -238,7 +238,7 @@ def test_what_is_removed_is_gone_for_good_and_the_rest_is_there(cli, ended):
 def test_runs_to_be_removed_are_named_by_their_number_or_as_the_last(cli, named, left, said):
     for _ in range(4):
         began()
-    ended = cli("runs", *(word for run in named for word in ("--remove", run)))
+    ended = cli("runs", "--yes", *(word for run in named for word in ("--remove", run)))
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith(f".judgekit/runs.sqlite: {said}; ")
     assert RunStore(DEFAULT_RUNS_PATH).numbers() == left
@@ -246,7 +246,7 @@ def test_runs_to_be_removed_are_named_by_their_number_or_as_the_last(cli, named,
 
 def test_the_last_of_no_runs_cannot_be_removed(cli):
     RunStore(DEFAULT_RUNS_PATH)
-    ended = cli("runs", "--remove", "last")
+    ended = cli("runs", "--yes", "--remove", "last")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith("judgekit: .judgekit/runs.sqlite: there are no runs yet")
 
@@ -364,11 +364,11 @@ def test_labels_go_with_a_run_only_if_that_is_said(cli):
             for value in ('"yes"', None)
         )
     assert "note: 3 labels of fine by Ana, unnamed people on run 1\n" in cli("runs", 1).out
-    ended = cli("runs", "--remove", 2, "--remove", 1)
+    ended = cli("runs", "--yes", "--remove", 2, "--remove", 1)
     assert (ended.code, store.numbers()) == (2, [1, 2])
     of = "3 labels of fine by Ana, unnamed people on run 1"
     said = f"nothing is deleted, since labels of people would be too: {of}; --with-labels deletes them"
     assert said in " ".join(ended.err.split())
-    ended = cli("runs", "--remove", 2, "--remove", 1, "--with-labels")
+    ended = cli("runs", "--yes", "--remove", 2, "--remove", 1, "--with-labels")
     assert (ended.code, store.numbers(), store.labeled_runs()) == (0, [], [])
     assert f"deleted runs 2, 1 with {of}; the judges" in " ".join(ended.out.split())

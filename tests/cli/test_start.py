@@ -86,7 +86,7 @@ def test_numbers_of_runs_that_were_deleted_are_still_not_used_again(cli, convers
     path = conversations(2)
     for _ in range(3):
         cli("run", path, *F1)
-    cli("runs", "--remove", 3, "--remove", 2)
+    cli("runs", "--yes", "--remove", 3, "--remove", 2)
     assert cli("run", unreadable(), *F1).code == 2
     assert "saved as run 4 in" in cli("run", path, *F1).err
 

@@ -1,5 +1,6 @@
 """What commands print: each fact once, no more than is known, and nothing of a run that was not made."""
 
+import io
 import json
 import re
 from datetime import timedelta
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from judgekit import AIMessage, HumanMessage, PromptScorer, Run, Sample, ScriptedJudge, load_prompt, run
+from judgekit.analysis.labels import read_labels
 from judgekit.runs.rows import RunRecord
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore, now
 
@@ -128,3 +130,43 @@ def test_a_run_that_is_resumed_took_the_time_that_was_worked(cli, conversations)
     store.change(record.model_copy(update={"worked_seconds": 5.0, "started_at": record.started_at - timedelta(days=3)}))
     assert cli("score", 1, "--scorer", "max_messages:9").code == 0
     assert 5 <= store.record(1).took.total_seconds() < 65
+
+
+def test_a_run_is_deleted_only_by_who_says_so(cli, conversations, monkeypatch):
+    cli("run", conversations(2), *F1)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    ended = cli("runs", "--remove", 1)
+    assert (ended.code, "nothing is deleted: --yes deletes run 1 without asking" in ended.err) == (2, True)
+    for answer, left in (("n\n", [1]), ("y\n", [])):
+        terminal = io.StringIO(answer)
+        terminal.isatty = lambda: True
+        monkeypatch.setattr("sys.stdin", terminal)
+        assert "Delete run 1 from .judgekit/runs.sqlite for good?" in cli("runs", "--remove", 1).out
+        assert list(RunStore(DEFAULT_RUNS_PATH).numbers()) == left
+
+
+@pytest.mark.parametrize("name", ["labels.csv", "labels.jsonl"])
+def test_a_column_label_is_the_value(tmp_path, name):
+    row = '{"sample": "a", "scorer": "tone", "label": "yes"}\n'
+    (tmp_path / name).write_text(row if name.endswith("l") else "sample,scorer,label\na,tone,yes\n")
+    assert [label.value for label in read_labels(tmp_path / name)] == ["yes"]
+
+
+def test_one_sample_is_shown_with_its_conversation_scores_and_reasons(cli, conversations):
+    cli("run", conversations(3), *F1, "--scorer", "max_messages:1")
+    (row, *_) = Run.stored().rows(numbers=[1])
+    for named in (row.sample_id, "#1"):
+        out = cli("show", 1, named).out
+        assert out.startswith(f"sample {row.sample_id} (#1) of run 1\n")
+        assert 'reference_tool_calls: [{"args"' in out
+        assert f"\ntool_call_f1: {row.score.value:.2f}: {row.score.reason}\n" in out
+    shown = json.loads(cli("show", 1, "#1", "--json", "--max-tokens", 500).out)
+    assert [score["scorer"] for score in shown["scores"]] == ["tool_call_f1", "max_messages"]
+    assert len(shown["conversation"]) < 2_500
+    assert "no sample of run 1 is called 'nobody'" in cli("show", 1, "nobody").err
+
+
+def test_a_plan_whose_labels_are_too_few_says_how_many_conversations_to_record(cli, judged):
+    ended = cli("plan-labels", 1, "--scorer", "tone", "--half-width", 0.05, "--agreement", 0.6, "--mean", 0.5)
+    assert ended.code == 1
+    assert "record more conversations: about 4,620 labeled" in ended.out  # 385, of which each has 12 copies
