@@ -142,16 +142,20 @@ class Config:
             if first is None or first in options:
                 raise ConfigError(f"{spec.name}: expected option=value after the colon, found {spec.argument!r}")
             options = {first: spec.argument, **options}
-        around: tuple[str, ...] = ()
+        around: tuple[str, ...] = ("long",) if "judge" in names else ()
         if not {"judge", "scorers"}.isdisjoint(names):
-            around = WRAPPING_OPTIONS
+            around += WRAPPING_OPTIONS
             if (wrapped := self._wrapped(spec, options, names)) is not None:
                 return wrapped
+        long = options.pop("long", None) if "judge" in names else None
         for option in options:
             if option not in names:
                 raise ConfigError.unknown(f"option of {spec.name}", option, dict.fromkeys((*names, *around)))
         if "judge" in names:
-            options["judge"] = self._judge_for(spec)
+            options["judge"] = judge = self._judge_for(spec)
+            if long is not None:
+                settings = {setting: getattr(judge, setting) for setting in judge.model_fields_set}
+                options["judge"] = type(judge)(**{**settings, "long": long})
         if "scorers" in names:
             options["scorers"] = [
                 self.build(member.with_judge(spec.judge)) for member in _members(spec.name, options.get("scorers"))

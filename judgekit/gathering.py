@@ -1,6 +1,6 @@
 """Questions about one sample that scorers ask at the same time, collected until each scorer has asked or ended."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
 Question = TypeVar("Question")
+Result = TypeVar("Result")
 _Sendable: TypeAlias = tuple[Any, Callable[[Sequence[Any]], None]]
 """A question, and the function that sends it with others."""
 
@@ -104,3 +105,18 @@ def asks_together(scorer: object) -> bool:
     if isinstance(scorer, list | tuple):
         return any(map(asks_together, cast("list[object]", scorer)))
     return getattr(scorer, "together", False) is True
+
+
+async def gather_all(coroutines: Iterable[Coroutine[object, object, Result]]) -> list[Result]:
+    """Return the results of coroutines that run concurrently.
+
+    If some fail, the first error is raised after all others have finished, since they have to be paid for anyway.
+    """
+    import asyncio  # noqa: PLC0415 - slow to import
+
+    results: list[Result] = []
+    for done in await asyncio.gather(*coroutines, return_exceptions=True):
+        if isinstance(done, BaseException):
+            raise done
+        results.append(done)
+    return results

@@ -181,21 +181,6 @@ def run_sync(make_coroutine: Callable[[], Coroutine[object, object, Result]]) ->
     return results[0]
 
 
-async def gather_all(coroutines: Iterable[Coroutine[object, object, Result]]) -> list[Result]:
-    """Return the results of coroutines that run concurrently.
-
-    If some fail, the first error is raised after all others have finished, since they have to be paid for anyway.
-    """
-    import asyncio  # noqa: PLC0415 - as above
-
-    results: list[Result] = []
-    for done in await asyncio.gather(*coroutines, return_exceptions=True):
-        if isinstance(done, BaseException):
-            raise done
-        results.append(done)
-    return results
-
-
 async def compute_score(compute: Callable[[], Score], *, large: bool) -> Score:
     """Return the score that sync work computes. For large samples, a worker thread computes and explains it."""
     return await run_in_thread(compute) if large else compute()

@@ -12,6 +12,7 @@ from pydantic import BaseModel, StringConstraints
 from judgekit.alignment.cases import Case
 from judgekit.alignment.refusals import MOST_ADDED, RecordedPhrases, refusal
 from judgekit.errors import STOPS, JudgeError
+from judgekit.gathering import gather_all
 from judgekit.judges.inputs import CONVERSATION, RenderOptions, prompt_input
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
@@ -20,7 +21,6 @@ from judgekit.judges.redaction.redact import redact_sample
 from judgekit.resources import resource_folder
 from judgekit.runs.hashes import recording_key
 from judgekit.score import Score
-from judgekit.scoring import gather_all
 from judgekit.traces.message import HumanMessage
 from judgekit.traces.rendering import cut_middle, fence_text
 from judgekit.traces.sample import Sample

@@ -32,7 +32,7 @@ MEAN_FIELDS = ("value", "lower", "upper")
 CORRECTED_FIELDS = ("corrected", "corrected.lower", "corrected.upper")
 _NUMBERS = (*MEAN_FIELDS, "min", *CORRECTED_FIELDS)
 _OF_COVERAGE = ("n", "coverage", "skipped", "abstained")
-_OF_ALL = ("n", "coverage", *UNSCORED_STATUSES, "cost_usd")  # gates on all scores of a run together
+_OF_ALL = ("n", "coverage", *UNSCORED_STATUSES, "cost_usd", "shown")  # gates on all scores of a run together
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ _OF_RUN = GateFields(
     run_fields=_OF_ALL,
     default="value",
     not_percentages={"n": "a number of samples", "cost_usd": "in US dollars"},
-    ranges=dict.fromkeys(("min", "coverage", *CORRECTED_FIELDS), (0, 1)),
+    ranges=dict.fromkeys(("min", "coverage", "shown", *CORRECTED_FIELDS), (0, 1)),
 )
 
 
@@ -234,8 +234,8 @@ class Gate:
         the lowest value of a scored sample; ``corrected``, ``corrected.lower`` and ``corrected.upper``, the value and
         bounds corrected by the audit record of its judge's last audit. Fields of a scorer or a run: ``n``, the number of
         scored samples; ``coverage``, the share of scored samples; ``skipped``, ``failed`` and ``abstained``, the number
-        of such samples, or their share with ``%``; ``cost_usd``. Operators: ``>=``, ``>``, ``<=``, ``<``, ``==``. Names
-        may contain dots.
+        of such samples, or their share with ``%``; ``cost_usd``; ``shown``, the mean share of recordings that judges were
+        shown. Operators: ``>=``, ``>``, ``<=``, ``<``, ``==``. Names may contain dots.
         """
         match = _GATE.fullmatch(text)
         if match is None or match["name"][-1:] in tuple(_SIGNS):
@@ -342,6 +342,11 @@ class Gate:
             if len(costs) < len(lines):
                 return None, "the cost is unknown: a judge has no price, or its provider does not count tokens"
             return fsum(costs), f"found ${self._shown(fsum(costs))}"
+        if self.field == "shown":
+            if not (judged := sum(line.judged for line in lines)):
+                return None, "no judge was shown a recording"
+            share = fsum(line.shown for line in lines) / judged
+            return share, f"found {self._shown(share)} of the recordings in {count_text(judged, 'judged score')}"
         counts = sum((line.counts for line in lines), Counter[ScoreStatus]())
         count = counts[self.field if self.field in UNSCORED_STATUSES else "scored"]
         of, about = sum(line.total for line in lines), max((line.qualifier for line in lines), default="")

@@ -12,11 +12,11 @@ from pydantic import BaseModel
 
 from judgekit.errors import STOPS, JudgeError
 from judgekit.failures.issues import Cell, Issue
+from judgekit.gathering import gather_all
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import load_prompt
 from judgekit.resources import resource_folder
-from judgekit.scoring import gather_all
 from judgekit.traces.rendering import fence_text
 from judgekit.traces.sample import Sample
 

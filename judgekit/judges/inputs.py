@@ -24,6 +24,7 @@ class RenderOptions(NamedTuple):
 
     budget_tokens: int | None = None
     images: ImageSettings | None = None
+    tool_result_limit: int = 8_000
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ def _is_not_blank(text: str | None) -> bool:
 
 def _conversation(trace: Trace, options: RenderOptions) -> Rendering:
     try:
-        return trace.render(budget_tokens=options.budget_tokens, images=options.images)
+        return trace.render(**options._asdict())
     except ValueError as error:
         raise ContextError(f"conversation_tokens: {error}") from error
 

@@ -1,10 +1,12 @@
 """Judges: LLMs that scorers ask."""
 
 import asyncio
+import sys
 from asyncio import AbstractEventLoop, Task
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import partial
 from hashlib import sha256
 from typing import Any, Generic, Self, TypeAlias, cast
 from weakref import ReferenceType, WeakKeyDictionary, ref
@@ -15,11 +17,12 @@ from judgekit import errors
 from judgekit.errors import count_text
 from judgekit.judges.answer import Answer, read_answer
 from judgekit.judges.decisions import Decisions, decision_request, no_text_message
-from judgekit.judges.inputs import RenderOptions
+from judgekit.judges.inputs import CONVERSATION, RenderOptions
 from judgekit.judges.layers import build_client, check_replies, provider_client
 from judgekit.judges.limits.rate_limit import Account
 from judgekit.judges.limits.spending import Spending, SQLiteSpending
-from judgekit.judges.prompt import Prompt, shared_text
+from judgekit.judges.parts import read_parts
+from judgekit.judges.prompt import Digests, Prompt, shared_text
 from judgekit.judges.recorded_messages import recorded_messages
 from judgekit.judges.redaction.redact import redact_sample
 from judgekit.judges.redis.address import RedisAddress
@@ -40,7 +43,9 @@ from judgekit.score import (
 )
 from judgekit.traces.equality import copy_json
 from judgekit.traces.message import JsonObject
+from judgekit.traces.rendering import Rendering
 from judgekit.traces.sample import Sample
+from judgekit.traces.shortening import BYTES_A_TOKEN
 
 AnswerCheck: TypeAlias = Callable[[Answer, Sample], None]
 _FALLS_BACK = (errors.OverloadError, errors.UnreachableError, errors.ContextError, errors.QuotaError)
@@ -59,6 +64,8 @@ class Judgment(Generic[Answer]):
         calls: The requests.
         sample: The sample, as the judge saw it.
         omitted: The number of characters of the recording that the judge was not shown.
+        characters: The number of characters of the recording.
+        reading: Of a recording that was read in parts, the number of ``requests``, ``findings`` and ``findings_dropped``.
         hidden_media: The number of media of the recording that it was not shown, by their kind and the reason.
         logprobs: The log probabilities of the reply's tokens, if the judge's ``params`` request them.
     """
@@ -69,6 +76,20 @@ class Judgment(Generic[Answer]):
     omitted: int = 0
     hidden_media: Mapping[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
     logprobs: Sequence[TokenLogprob] | None = None
+    characters: int = 0
+    reading: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def joined(self, other: "Judgment[Any]", answer: Answer) -> "Judgment[Answer]":
+        """Return an answer made of those of two judgments of one recording, which is as unread as in the worse of them."""
+        return replace(
+            self,
+            answer=answer,
+            calls=(*self.calls, *other.calls),
+            omitted=max(self.omitted, other.omitted),
+            characters=max(self.characters, other.characters),
+            hidden_media={**other.hidden_media, **self.hidden_media},
+            reading={key: self.reading.get(key, 0) + count for key, count in other.reading.items()} or self.reading,
+        )
 
     def score(
         self,
@@ -80,7 +101,7 @@ class Judgment(Generic[Answer]):
         label: str | None = None,
         confidence: float | None = None,
     ) -> Score:
-        """Return the score for the answer, which mentions how much of the recording the judge was not shown.
+        """Return the score for the answer, whose reason begins with how much of the recording the judge was not shown.
 
         Media that it was not shown are in the warnings, and as ``hidden_media`` in the details. Questions that were
         answered in the same request are there as ``asked_together``.
@@ -89,8 +110,11 @@ class Judgment(Generic[Answer]):
         if answered is not None and answered.together:
             details = {**details, "asked_together": list(answered.together)}
         if self.omitted:
-            reason = f"{reason} ({self.omitted:,} characters of the recording were left out of the prompt)"
+            share = f"{self.omitted / self.characters:.1%}"
+            reason = f"{self.omitted:,} characters of the recording ({share}) were not shown to the judge. {reason}"
             details = {**details, "omitted_characters": self.omitted}
+        if self.omitted or self.reading:
+            details = {**details, "coverage": round(1 - self.omitted / (self.characters or 1), 6), **self.reading}
         if self.hidden_media:
             hidden: list[JsonValue] = [
                 {"kind": kind, "reason": why, "count": number} for (kind, why), number in self.hidden_media.items()
@@ -104,7 +128,8 @@ class Judgment(Generic[Answer]):
             label=label,
             calls=self.calls,
             confidence=None if scored_value is None else confidence,
-            warnings=[
+            warnings=["the judge was not shown all of the recording"] * bool(self.omitted)
+            + [
                 f"{count_text(number, 'audio recording' if kind == 'audio' else kind)} not shown to the judge: {why}"
                 for (kind, why), number in self.hidden_media.items()
             ],
@@ -132,6 +157,9 @@ class Judge(JudgeSettings):
     def model_post_init(self, context: object, /) -> None:
         """Check the settings, and start with nothing spent."""
         super().model_post_init(context)
+        if self.long == "parts" and (self.decides or self.conversation_tokens is None):
+            needs = "a judge that writes" if self.decides else "conversation_tokens, the size of a part"
+            raise errors.ConfigError(f"long = 'parts' needs {needs}")
         self._spending = SQLiteSpending() if self.budget else None
         self._schema_support = SchemaSupport()
         self._account = Account()
@@ -202,10 +230,13 @@ class Judge(JudgeSettings):
                     question = self._question(prompt, sample, answer, check)
                 else:  # to decode and hash images takes milliseconds
                     question = await asyncio.to_thread(self._question, prompt, sample, answer, check)
-                reply = await ask_together(question) or await self._reply(question.request)
-                request = question.request
+                if (reply := await ask_together(question)) is None:
+                    await read_parts([question])
+                    reply = await self._reply(question.request)
+                request, shown = question.request, (question.filled.characters, question.reading)
                 answered = cast("Answer", request.answer(reply))
-                return Judgment(answered, tuple(calls), sample, request.omitted, request.hidden_media, reply.logprobs)
+                unread = request.omitted, request.hidden_media
+                return Judgment(answered, tuple(calls), sample, *unread, reply.logprobs, *shown)
             except _FALLS_BACK as error:
                 problems: list[errors.JudgeError] = [error]
             for other in self.fallback:
@@ -226,7 +257,12 @@ class Judge(JudgeSettings):
         return self._question(prompt, sample, answer, check).request
 
     def _question(
-        self, prompt: Prompt, sample: Sample, answer: type[Answer], check: AnswerCheck[Answer] | None = None
+        self,
+        prompt: Prompt,
+        sample: Sample,
+        answer: type[Answer],
+        check: AnswerCheck[Answer] | None,
+        digests: Digests | None = None,
     ) -> Question:
         is_typed = issubclass(answer, Decisions)
         if is_typed and not self.decides:
@@ -236,7 +272,12 @@ class Judge(JudgeSettings):
         if is_typed:
             system = "system.decisions.md" if self.recording == "text" else "system.decisions_messages.md"
             prompt = replace(prompt, system=shared_text(system))
-        filled = prompt.fill(sample, RenderOptions(self.conversation_tokens, self.images))
+        budget, in_parts = self.conversation_tokens, self.long == "parts"
+        shown = RenderOptions(None, self.images, sys.maxsize) if in_parts else RenderOptions(budget, self.images)
+        filled = prompt.fill(sample, shown, digests)
+        recordings = {CONVERSATION: filled.conversation, **filled.inputs} if in_parts and not digests else {}
+        room = BYTES_A_TOKEN * (budget or 0)
+        too_long = [name for name, text in recordings.items() if isinstance(text, Rendering) and text.size > room]
         schema: JsonObject = {} if is_typed else strict_schema(answer, has_sub_agents=filled.has_sub_agents)
         version = prompt.version(schema, filled.messages[0].content)
         repeat, params = current_repeat.get(), {name: copy_json(param) for name, param in self.params.items()}
@@ -266,12 +307,13 @@ class Judge(JudgeSettings):
             max_output_tokens=self.own_output_limit,
             tier=self.tier,
             prefix_key=filled.conversation and sha256(filled.conversation.encode(errors="replace")).hexdigest()[:32],
-            key_parts=self.key_parts,
+            key_parts=self.request_key_parts,
         )
         if is_typed:
             recorded = None if self.recording == "text" else recorded_messages(sample.trace)
             request = decision_request(request, cast("type[Decisions]", answer), prompt, filled, recorded)
-        return Question(self, self._complete, prompt, sample, answer, filled, request)
+        rebuilt = partial(self._question, prompt, sample, answer, check)
+        return Question(self, self._complete, self._reply, rebuilt, prompt, sample, answer, filled, request, too_long)
 
     async def _reply(self, request: Request) -> Reply:
         try:

@@ -71,6 +71,8 @@ class JudgeSettings(FrozenModel):
             ``card``, ``ip``, ``phone``, all in text, and ``image``; in Python also a function of a text, with a ``version``.
         conversation_tokens: The approximate number of tokens of a recording to show, at least 100; all if not given.
             See `Trace.render`.
+        long: What is done with a longer recording: ``shorten``, the default, or ``parts``, which reads all of it in several
+            requests for findings with quotes, and asks the question about these.
         images: Whether to show the judge the images of a recording: ``True``, or `ImageSettings` with the detail, the
             limits, and whether addresses may be sent; by default, they are only mentioned. The model must take images.
         fallback: Judges to ask instead, in order, if this one is overloaded or down, or its quota or context is too
@@ -142,6 +144,7 @@ class JudgeSettings(FrozenModel):
     offline: bool = Field(default=False, exclude=True)
     together: bool = Field(default=False, exclude=True)
     recording: Literal["text", "messages"] = Field(default="text", exclude=True)
+    long: Literal["shorten", "parts"] = Field(default="shorten", exclude=True)
     client: Client | None = Field(default=None, exclude=True, repr=False)
     if not TYPE_CHECKING:
 
@@ -305,8 +308,9 @@ class JudgeSettings(FrozenModel):
     @property
     def budget_name(self) -> str:
         """The name of its budget within a run; judges that give the same verdicts share one."""
-        settings = json.dumps(self.model_dump(), sort_keys=True, default=lambda redact: redact.version)
-        return f"{self.model} {hashlib.sha256(settings.encode()).hexdigest()[:16]}"
+        settings = {**self.model_dump(), "key_parts": self.request_key_parts}
+        text = json.dumps(settings, sort_keys=True, default=lambda redact: redact.version)
+        return f"{self.model} {hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
     @property
     def account(self) -> tuple[str, str | None]:
@@ -328,7 +332,7 @@ class JudgeSettings(FrozenModel):
     @computed_field(repr=False)  # type: ignore[prop-decorator]  # mypy knows no decorated properties
     @property
     def key_parts(self) -> JsonObject:
-        """The public query and headers, the client's identity, and whether it is asked together, on which verdicts depend.
+        """The public query and headers, the client's identity, and how it is asked, on which verdicts depend.
 
         Values from the environment are not included.
         """
@@ -339,7 +343,13 @@ class JudgeSettings(FrozenModel):
         parts["client"] = identity and str(identity)  # a member of an enumeration is a text of another kind
         parts["together"] = self.together
         parts["recording"] = None if self.recording == "text" else self.recording
+        parts["long"] = None if self.long == "shorten" else self.long
         return {name: part for name, part in parts.items() if part}
+
+    @property
+    def request_key_parts(self) -> JsonObject:
+        """Those on which replies to a request depend; a recording that is not long is shown in the same way."""
+        return {name: part for name, part in self.key_parts.items() if name != "long"}
 
     @property
     def cache_mode_used(self) -> CacheMode:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import Context, copy_context
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import accumulate
@@ -19,7 +20,8 @@ from judgekit.errors import ContextError, FilterError, JudgeError, RefusalError,
 from judgekit.gathering import current_participant
 from judgekit.judges.answer import read_answer
 from judgekit.judges.decisions import MOST_TYPED_QUESTIONS, join_decisions
-from judgekit.judges.prompt import FilledPrompt, Prompt, ask_about, shared_text
+from judgekit.judges.parts import read_parts, word_questions
+from judgekit.judges.prompt import Digests, FilledPrompt, Prompt, ask_about, shared_text
 from judgekit.judges.request import ChatMessage, Reply, Request, TokenLogprob
 from judgekit.judges.schema import strict_schema
 from judgekit.judges.settings import JudgeSettings
@@ -33,7 +35,6 @@ MOST_QUESTIONS = 12
 _NAMES = tuple(f"q{number}" for number in range(1, MOST_TYPED_QUESTIONS + 1))
 _ASKED_ALONE = (ContextError, FilterError, RefusalError, ReplayError, ReplyError, TruncatedError)
 """Errors of a request with several questions after which each is asked by itself."""
-_FENCE = " begins]"
 
 
 @dataclass(eq=False)
@@ -43,22 +44,30 @@ class Question:
     Attributes:
         judge: The settings of the judge.
         complete: Sends a request to the judge.
+        reply: Sends it, and if its reply cannot be used, asks the judge once to correct it.
+        rebuilt: Returns the question with digests in place of recordings, by the name of the input.
         prompt: The prompt.
         sample: The sample, as the judge sees it.
         answer: The model of the reply.
         filled: The prompt filled by the sample.
         request: The request with this question alone.
+        too_long: The inputs that are recordings too long for one request, and have to be read in parts before.
+        reading: The numbers of requests and findings, if recordings were read in parts.
         is_needed: Whether its answer is needed; else it only completes the request of all questions.
         joint: The request that it is part of, once that is sent; ``None`` to ask it alone.
     """
 
     judge: JudgeSettings
     complete: Callable[[Request], Awaitable[Reply]]
+    reply: Callable[[Request], Awaitable[Reply]]
+    rebuilt: "Callable[[Digests], Question]"
     prompt: Prompt
     sample: Sample
     answer: type[BaseModel]
     filled: FilledPrompt
     request: Request
+    too_long: Sequence[str] = ()
+    reading: dict[str, int] = field(default_factory=dict[str, int])
     is_needed: bool = True
     joint: "asyncio.Future[JointRequest | None]" = field(init=False)
     context: Context = field(default_factory=copy_context, init=False)
@@ -166,6 +175,7 @@ class JointRequest:
         if (other_way := OtherWay.of_plan()) is not None and not question.judge.together:
             with ledger() as calls:
                 try:
+                    await read_parts([question])
                     return await question.complete(question.request)
                 finally:
                     other_way.add(calls, -1)
@@ -195,25 +205,31 @@ class JointRequest:
 
     async def _replies(self) -> Mapping[Question, Reply]:
         """Return the parts of the reply that are answers, by their questions."""
-        ask, request = self._questions[0].complete, join_questions(self._questions)
-        other_way = None if request.typed_questions else OtherWay.of_plan()
+        first = self._questions[0]
+        other_way = None if first.request.typed_questions else OtherWay.of_plan()
         if other_way is not None:
-            is_together = self._questions[0].judge.together
-            others = [question.request for question in self._questions] if is_together else [request]
-            key_parts = self._questions[0].judge.model_copy(update={"together": not is_together}).key_parts
+            is_together = first.judge.together
+            key_parts = first.judge.model_copy(update={"together": not is_together}).request_key_parts
+            others = [copy(question) for question in self._questions]
+            for other in others:
+                other.request = replace(other.request, key_parts=key_parts)
             with ledger(isolated=True) as calls:
-                for other in others:
+                for group in [[other] for other in others] if is_together else [others]:
                     with suppress(JudgeError):
-                        await ask(replace(other, key_parts=key_parts))
+                        await read_parts(group)
+                        request = join_questions(group) if len(group) > 1 else group[0].request
+                        await first.complete(replace(request, key_parts=key_parts))
             other_way.add(calls, 1)
             if not is_together:
                 return {}
         with ledger(isolated=True) as self._calls:
             try:
-                reply = await ask(request)
+                await read_parts(self._questions)
+                request = join_questions(self._questions)
+                reply = await first.complete(request)
                 texts = cast("Mapping[str, str]", request.answer(reply))
             except _ASKED_ALONE:
-                if request.typed_questions:
+                if first.request.typed_questions:
                     raise
                 return {}
             finally:
@@ -261,16 +277,8 @@ def join_questions(questions: Sequence[Question]) -> Request:
     first, named = questions[0], dict(zip(_NAMES, questions, strict=False))
     if first.request.typed_questions:
         return join_decisions([question.request for question in questions], [*named])
-    shown, repeated = set[str](), set[str]()
-    worded: list[str] = []
-    for name, question in named.items():
-        inputs: dict[str, str] = {}
-        for key, text in question.filled.inputs.items():
-            heading, fence, _ = text.partition(_FENCE)
-            inputs[key] = f"{heading} as above]" if text in shown else text
-            (repeated if text in shown else shown).update({text} if fence else ())
-        worded.append(f"# Question {name}\n{question.prompt.words(inputs)}")
-    numbers = ("number", f"{len(questions)}"), ("repeated", "yes" if repeated else "")
+    worded, is_repeated = word_questions(named)
+    numbers = ("number", f"{len(questions)}"), ("repeated", "yes" if is_repeated else "")
     opening = fill_question(shared_text("question.together.md"), numbers)
     text = ask_about(first.filled.conversation, "\n\n".join((opening, *worded)))
     schema = strict_schema(

@@ -60,6 +60,8 @@ def without_text(details: Mapping[str, JsonValue]) -> JsonObject:
     if isinstance(verdicts := details.get("verdicts"), list):
         kept["verdicts"] = [_order(verdict) for verdict in verdicts]
         kept["flipped"] = bool(details.get("flipped"))
+    if isinstance(coverage := details.get("coverage"), float):
+        kept["coverage"] = coverage
     if isinstance(doubted := details.get("doubted"), dict):
         first = doubted.get("details")
         kept["doubted"] = {"details": without_text(first if isinstance(first, dict) else {})}

@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 from judgekit.errors import STOPS, STOPS_JUDGE, ConfigError, JudgeError, error_with_location, merge_errors
 from judgekit.follow_ups import FollowUpScorer, SampleScores, check_follow_ups
-from judgekit.gathering import Gathering, asks_together
+from judgekit.gathering import Gathering, asks_together, gather_all
 from judgekit.registry import allow_code
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.rows import Row, RunRecord
 from judgekit.runs.store import RunStore
 from judgekit.runs.textless import TextRemover
 from judgekit.score import JudgeCall, Score, in_run, ledger, outage_memory
-from judgekit.scoring import ScoreCall, Scorer, attempt, gather_all, scorer_prompts
+from judgekit.scoring import ScoreCall, Scorer, attempt, scorer_prompts
 from judgekit.traces.sample import Sample
 
 _LONGEST_WITHOUT_REST = 0.02  # seconds

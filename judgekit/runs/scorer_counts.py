@@ -40,6 +40,8 @@ class ScorerCounts(ScoredValues):
         price_lists: The lists behind the costs, such as ``litellm 1.106.2``.
         cached_tokens: The number of these tokens that the provider had cached.
         saved_usd: What the cached tokens saved, as far as it is known.
+        judged: The number of scores for which judges were asked.
+        shown: The sum over these of the share of the recording that the judges were shown.
         tiers: The number of requests that asked for the flex tier, by the tier that was billed.
         escalated: The number of ``samples`` that a cascade asked about, and of those of which a second judge was ``asked``.
         escalated_usd: The cost of the second judge; ``None`` if it is unknown, or replies came from the cache.
@@ -68,6 +70,8 @@ class ScorerCounts(ScoredValues):
     price_lists: set[str] = field(default_factory=set[str])
     cached_tokens: int = 0
     saved_usd: float = 0.0
+    judged: int = 0
+    shown: float = 0.0
     tiers: Counter[str] = field(default_factory=Counter[str])
     escalated: Counter[str] = field(default_factory=Counter[str])
     escalated_usd: float | None = 0.0
@@ -93,6 +97,10 @@ class ScorerCounts(ScoredValues):
         for call in score.calls:
             self.answers.add(call)
             self._add_cost(call)
+        if score.calls and score.error is None:
+            coverage = score.details.get("coverage")
+            self.judged += 1
+            self.shown += coverage if isinstance(coverage, float) else 1.0
         if len(score.calls) > 1:
             self._add_repeats(score)
         self._add_escalated(score)
@@ -163,6 +171,8 @@ class ScorerCounts(ScoredValues):
         self.price_lists |= other.price_lists
         self.cached_tokens += other.cached_tokens
         self.saved_usd += other.saved_usd
+        self.judged += other.judged
+        self.shown += other.shown
         self.tiers += other.tiers
         self.escalated += other.escalated
         self._add_escalated_usd(other.escalated_usd)

@@ -1,6 +1,7 @@
 """The columns of a run's summary, shared by everything that shows it, from terminals to HTML pages."""
 
 from collections.abc import Callable, Mapping, Sequence
+from math import floor
 from typing import Literal, NamedTuple, TypeAlias
 
 from judgekit.runs.intervals import Estimate
@@ -74,6 +75,8 @@ def summary_columns(
             of_judge("tokens", lambda line: "unknown" if line.tokens is None else f"{line.tokens:,}"),
             of_judge("cost", lambda line: "unknown" if line.cost_usd is None else f"${line.cost_usd:.4f}"),
         ]
+    if any(line.shown < line.judged for line in lines):
+        columns.append(of_judge("shown", lambda line: f"{floor(1_000 * line.shown / line.judged) / 10:.1f} %"))
     if any(line.cached_tokens for line in lines):
         columns.append(of_judge("cached by provider", _provider_cache))
     return columns

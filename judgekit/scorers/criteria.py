@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import pairwise
 from math import fsum, inf, isclose
@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 from pydantic import BaseModel, Field, JsonValue, RootModel, create_model
 
 from judgekit.errors import STOPS, ConfigError, check_choice, join_limited, short_repr
-from judgekit.gathering import ask_apart
+from judgekit.gathering import ask_apart, gather_all
 from judgekit.judges.decisions import MOST_TYPED_QUESTIONS, Decisions, TypedQuestion, decisions_model
 from judgekit.judges.evidence import CitedMessage, check_message_numbers
 from judgekit.judges.judge import Judge, Judgment
@@ -20,7 +20,7 @@ from judgekit.judges.prompt_file import load_prompt
 from judgekit.score import Score, python_scalar
 from judgekit.scorers.judged import ScopedJudgedScorer, convert_judge, no_reason
 from judgekit.scorers.scope import ScopedScorer
-from judgekit.scoring import gather_all, source_version
+from judgekit.scoring import source_version
 from judgekit.traces.equality import is_number
 from judgekit.traces.sample import Sample
 from judgekit.traces.tree import MessageNumber
@@ -243,12 +243,7 @@ class WeightedCriteria(ScopedJudgedScorer):
             self._judge.ask(prompt, sample, _answer_model(names), _check) for names, prompt in self._questions.items()
         )
         for answered in await gather_all(asking):
-            judgment = replace(
-                judgment,
-                answer=CriteriaAnswer(judgment.answer.root | _by_name(answered.answer)),
-                calls=(*judgment.calls, *answered.calls),
-                omitted=max(judgment.omitted, answered.omitted),
-            )
+            judgment = judgment.joined(answered, CriteriaAnswer(judgment.answer.root | _by_name(answered.answer)))
         return judgment
 
     async def _decide(self, sample: Sample) -> Judgment[CriteriaAnswer]:
@@ -261,9 +256,7 @@ class WeightedCriteria(ScopedJudgedScorer):
             )
             for name, decided in zip(self._judged_names, judgment.answer.decided, strict=True)
         }
-        return Judgment(
-            CriteriaAnswer(answers), judgment.calls, judgment.sample, judgment.omitted, judgment.hidden_media
-        )
+        return Judgment(CriteriaAnswer({}), (), sample).joined(judgment, CriteriaAnswer(answers))
 
     def _weighted_score(
         self, findings: Mapping[str, _Finding], unmet: Sequence[str], judgment: Judgment[CriteriaAnswer]

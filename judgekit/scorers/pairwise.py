@@ -2,20 +2,19 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import BaseModel, JsonValue
 
 from judgekit.errors import ConfigError
-from judgekit.gathering import ask_apart
+from judgekit.gathering import ask_apart, gather_all
 from judgekit.judges.evidence import CitedMessage, check_message_numbers
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import load_prompt
 from judgekit.score import ScaleValue, Score
 from judgekit.scorers.judged import ScopedJudgedScorer
-from judgekit.scoring import gather_all
 from judgekit.traces.rendering import find_media
 from judgekit.traces.sample import Sample
 
@@ -107,7 +106,7 @@ class Pairwise(ScopedJudgedScorer):
         straight, turned = await gather_all(
             self._judge.ask(prompt, order, PairAnswer, _check) for order in (sample, swapped)
         )
-        judgment = replace(straight, calls=straight.calls + turned.calls, omitted=max(straight.omitted, turned.omitted))
+        judgment = straight.joined(turned, straight.answer)
         first, other = _IN_ORDER[straight.answer.verdict], _TURNED[turned.answer.verdict]
         label = _LABELS[first] if first == other else "tie" if "tie" in (first, other) else "position_bias"
         details: dict[str, JsonValue] = {

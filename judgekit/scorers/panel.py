@@ -22,17 +22,16 @@ from judgekit.errors import (
     check_choice,
     merge_errors,
 )
-from judgekit.gathering import ask_apart
+from judgekit.gathering import ask_apart, gather_all
 from judgekit.judges.judge import Judge
 from judgekit.score import ScaleValue, Score
-from judgekit.scorers.repeat import Repeat, Vote, format_votes, merged_warnings, score_votes, verdict_json
+from judgekit.scorers.repeat import Repeat, Vote, format_votes, least_shown, merged_warnings, score_votes, verdict_json
 from judgekit.scoring import (
     JudgePrompt,
     Scorer,
     SyncScore,
     attempt,
     check_scorers,
-    gather_all,
     scorer_label_values,
     scorer_prompts,
     scorer_scope,
@@ -205,6 +204,7 @@ class Panel(SyncScore):
         details: dict[str, JsonValue] = {
             "votes": {title: _vote_as_json(score) for title, score in zip(titles, scores, strict=False)},
             "unasked": list(titles[len(scores) :]),
+            **least_shown(scores),
         }
         return Score(
             scorer=self.name,

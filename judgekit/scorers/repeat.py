@@ -10,10 +10,10 @@ from typing import Literal, TypeAlias, get_args
 from pydantic import JsonValue
 
 from judgekit.errors import ConfigError, PlannedError, check_choice
-from judgekit.gathering import ask_apart
+from judgekit.gathering import ask_apart, gather_all
 from judgekit.score import Score, ScoreStatus, independent_repeat
 from judgekit.scorers.wrapper import WrapperScorer
-from judgekit.scoring import Scorer, attempt, gather_all
+from judgekit.scoring import Scorer, attempt
 from judgekit.traces.sample import Sample
 
 RepeatAggregation: TypeAlias = Literal["majority", "mean"]
@@ -93,6 +93,7 @@ class Repeat(WrapperScorer):
             "repeats": [verdict_json(score) for score in scores],
             "agreement": most / len(scores),
             "std": pstdev(values) if values else None,
+            **least_shown(scores),
         }
         if self.repeats == "auto":
             spared = (self._max_repeats - len(scores)) * len(calls) / len(scores)
@@ -180,6 +181,12 @@ def score_votes(scores: Iterable[Score]) -> list[Vote]:
 def merged_warnings(scores: Iterable[Score]) -> Sequence[str]:
     """Return the warnings of all scores, without duplicates."""
     return tuple(dict.fromkeys(warning for score in scores for warning in score.warnings))
+
+
+def least_shown(scores: Iterable[Score]) -> dict[str, JsonValue]:
+    """Return the smallest share of the recording that the judges of scores were shown; nothing if they were shown all."""
+    shares = [share for score in scores if isinstance(share := score.details.get("coverage"), float)]
+    return {"coverage": min(shares)} if shares else {}
 
 
 def verdict_json(score: Score, *further: str) -> dict[str, JsonValue]:

@@ -41,13 +41,15 @@ class Rendering(str):
 
     Attributes:
         omitted: The number of characters that were left out.
+        characters: The number of characters of the conversation.
         has_sub_agents: Whether conversations of sub-agents are part of it, whose messages are numbered by paths.
         images: The images that are shown, each with the line of the text that it stands behind.
         hidden_media: The number of media that are not shown, by their kind and the reason.
     """
 
-    __slots__ = ("has_sub_agents", "hidden_media", "images", "omitted")
+    __slots__ = ("characters", "has_sub_agents", "hidden_media", "images", "omitted")
     omitted: int
+    characters: int
     has_sub_agents: bool
     images: tuple[tuple[str, Image], ...]
     hidden_media: Mapping[tuple[str, str], int]
@@ -57,6 +59,7 @@ class Rendering(str):
         text: str,
         omitted: int,
         *,
+        characters: int,
         has_sub_agents: bool,
         images: tuple[tuple[str, Image], ...],
         hidden_media: Mapping[tuple[str, str], int],
@@ -64,10 +67,16 @@ class Rendering(str):
         """Return the text with what is known about it."""
         self = super().__new__(cls, text)
         self.omitted = omitted
+        self.characters = characters
         self.has_sub_agents = has_sub_agents
         self.images = images
         self.hidden_media = hidden_media
         return self
+
+    @property
+    def size(self) -> int:
+        """The size in bytes, that of images included at four bytes a token."""
+        return _bytes(self) + 4 * sum(image.tokens for _, image in self.images)
 
 
 @dataclass
@@ -267,6 +276,7 @@ def render_passages(passages: Sequence[Passage], hidden_media: Mapping[tuple[str
     return Rendering(
         text,
         sum(passage.omitted for passage in passages),
+        characters=sum(len(passage.text) + passage.omitted_characters for passage in passages if not passage.same_as),
         has_sub_agents=any(passage.depth for passage in passages),
         images=tuple((f"[{mark}{passage.header}", image) for passage, image in shown if not image.hidden),
         hidden_media=hidden_media,

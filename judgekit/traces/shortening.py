@@ -14,7 +14,7 @@ from judgekit.traces.tree import Branch, MessageNumber, branches
 BYTES_A_TOKEN = 4
 _LEAST = 200
 """The least size in bytes of a shortened text in the middle, before its whole message is dropped."""
-_MARK = 50
+NOTE_SIZE = 50
 """The size in bytes of the note that says what is missing, with its bars; shorter texts are not cut."""
 
 
@@ -34,21 +34,21 @@ def shorten_passages(passages: Sequence[Passage], trace: Recording, budget_token
         ValueError: The budget is too small even for the headers.
     """
     room = BYTES_A_TOKEN * budget_tokens - len(render_passages((), {}))
-    for_images = max(room // 2, room - _size(passages)) // BYTES_A_TOKEN
+    for_images = max(room // 2, room - passages_size(passages)) // BYTES_A_TOKEN
     passages = limit_images(passages, len(passages), for_images, "no room for it within conversation_tokens")
     room -= BYTES_A_TOKEN * sum(passage.image.tokens for passage in passages if passage.image is not None)
-    if trace.children and _size(passages) > room:
+    if trace.children and passages_size(passages) > room:
         passages = _with_shorter_sub_agents(passages, trace, room)
     messages = trace.messages
     numbered = [*enumerate(messages, 1)]
     kept = {number for number, message in numbered if isinstance(message, HumanMessage)} | {1, len(messages)}
     results = {number for number, message in numbered if isinstance(message, ToolMessage)} - kept
     others = {number for number, _ in numbered} - kept - results
-    passages = _leveled(passages, room, results, _LEAST)
-    passages = _leveled(passages, room, others, _LEAST)
+    passages = level_passages(passages, room, results, _LEAST)
+    passages = level_passages(passages, room, others, _LEAST)
     passages = _without_middle(passages, room, kept)
-    passages = _leveled(passages, room, kept, _MARK)
-    if (short := _size(passages) - room) > 0:
+    passages = level_passages(passages, room, kept, NOTE_SIZE)
+    if (short := passages_size(passages) - room) > 0:
         needed = budget_tokens - (-short // BYTES_A_TOKEN)
         raise ValueError(
             f"a budget of {budget_tokens:,} tokens is too small for this conversation of {len(messages):,} messages: "
@@ -67,13 +67,13 @@ def _with_shorter_sub_agents(passages: Sequence[Passage], trace: Recording, room
             for branch in by_depth[depth]
             for index, message in enumerate(branch.trace.messages)
         ]
-        passages = _leveled(passages, room, {number for number, is_result in each if is_result}, _LEAST)
-        passages = _leveled(passages, room, {number for number, is_result in each if not is_result}, _LEAST)
-        excess = _size(passages) - room
+        passages = level_passages(passages, room, {number for number, is_result in each if is_result}, _LEAST)
+        passages = level_passages(passages, room, {number for number, is_result in each if not is_result}, _LEAST)
+        excess = passages_size(passages) - room
         if excess <= 0:
             break
         runs = _runs(passages, {branch.path for branch in by_depth[depth]})
-        sizes = {branch.path: _size(runs[branch.path]) for branch in by_depth[depth]}
+        sizes = {branch.path: passages_size(runs[branch.path]) for branch in by_depth[depth]}
         gone: dict[MessageNumber, Passage] = {}
         for branch in sorted(by_depth[depth], key=lambda sub_agent: -sizes[sub_agent.path]):
             if excess <= 0:
@@ -124,11 +124,11 @@ def _without_sub_agents(passages: Sequence[Passage], gone: Mapping[MessageNumber
     return kept
 
 
-def _leveled(
+def level_passages(
     passages: Sequence[Passage], room: int, numbers: Collection[MessageNumber], least: int
 ) -> Sequence[Passage]:
     """Return the passages with some messages' texts cut to a common size of at least ``least``, so that all fit."""
-    excess = _size(passages) - room
+    excess = passages_size(passages) - room
     if excess <= 0:
         return passages
     sizes = [passage.text_size for passage in passages if passage.message_number in numbers]
@@ -152,7 +152,7 @@ def _level(sizes: Sequence[int], room: int) -> int:
 
 def _cut(passage: Passage, size: int) -> Passage:
     """Return the passage with a text of at most ``size`` bytes; it may become shorter than necessary."""
-    limit = min(passage.limit, size - _MARK)
+    limit = min(passage.limit, size - NOTE_SIZE)
     while (cut := replace(passage, limit=limit)).text_size > size:
         limit = limit * size // cut.text_size
     return cut
@@ -160,7 +160,7 @@ def _cut(passage: Passage, size: int) -> Passage:
 
 def _without_middle(passages: Sequence[Passage], room: int, kept: Collection[int]) -> Sequence[Passage]:
     """Return the passages without as many messages around the middle as necessary, except those in ``kept``."""
-    if _size(passages) <= room:
+    if passages_size(passages) <= room:
         return passages
     twice_middle = 1 + max(kept)
     stay = {0, *kept}  # 0: sub-agents of unknown messages
@@ -172,11 +172,11 @@ def _without_middle(passages: Sequence[Passage], room: int, kept: Collection[int
             lambda passage: (number := _own_number(passage)) not in stay and abs(2 * number - twice_middle) <= reach,
         ):
             run = [*group]
-            gap = _gap(run)
-            shorter.extend([gap] if goes and gap.size < _size(run) + 1 else run)
+            gap = gap_passage(run)
+            shorter.extend([gap] if goes and gap.size < passages_size(run) + 1 else run)
         return shorter
 
-    return without(bisect_left(range(twice_middle), True, key=lambda reach: _size(without(reach)) <= room))  # noqa: FBT003
+    return without(bisect_left(range(twice_middle), True, key=lambda reach: passages_size(without(reach)) <= room))  # noqa: FBT003
 
 
 def _own_number(passage: Passage) -> int:
@@ -185,7 +185,7 @@ def _own_number(passage: Passage) -> int:
     return number if isinstance(number, int) else int(number.partition(".")[0])
 
 
-def _gap(run: Sequence[Passage]) -> Passage:
+def gap_passage(run: Sequence[Passage]) -> Passage:
     """Return a one-line passage that replaces the given ones."""
     characters = sum(len(passage.text) + passage.omitted_characters for passage in run)
     first, last = _own_number(run[0]), _own_number(run[-1])
@@ -199,6 +199,6 @@ def _gap(run: Sequence[Passage]) -> Passage:
     )
 
 
-def _size(passages: Sequence[Passage]) -> int:
+def passages_size(passages: Sequence[Passage]) -> int:
     """Return the size of the passages in bytes, with line breaks between them."""
     return sum(passage.size for passage in passages) - 1

@@ -234,7 +234,8 @@ def test_a_score_says_how_much_of_the_recording_the_judge_was_not_shown(settings
     assert omitted >= 12_000
     score = judged(LONG, **settings)
     assert score.value == 1
-    assert score.reason == f"Polite. ({omitted:,} characters of the recording were left out of the prompt)"
+    share = f"{1 - score.details['coverage']:.1%}"
+    assert score.reason == f"{omitted:,} characters of the recording ({share}) were not shown to the judge. Polite."
     assert score.details["omitted_characters"] == omitted
 
 

@@ -249,6 +249,7 @@ def versioned(version):
         pytest.param({"redact": versioned("2")}, id="redact 2"),
         {"conversation_tokens": 1_000},
         {"conversation_tokens": 2_000},
+        {"conversation_tokens": 2_000, "long": "parts"},
         {"fallback": [Judge("openai/n")]},
         {"fallback": [Judge("openai/m", params={"seed": 1})]},
         {"fallback": [Judge("openai/n"), Judge("openai/o")]},
@@ -300,7 +301,7 @@ def test_what_changes_no_verdict_is_no_part_of_it():
 
 def test_every_setting_is_either_part_of_it_or_not():
     part = {"model", "base_url", "params", "redact", "conversation_tokens", "images", "fallback"}
-    in_part = {"query", "headers", "client", "together", "recording"}
+    in_part = {"query", "headers", "client", "together", "recording", "long"}
     assert JudgeSettings.model_fields.keys() == part | CHANGES_NOTHING.keys() | in_part
     assert Judge("openai/m", **CHANGES_NOTHING).model_dump().keys() == part | {"key_parts"}
 

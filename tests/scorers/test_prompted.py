@@ -285,7 +285,10 @@ def test_a_recording_that_was_shortened_is_said_to_be(written):
     omitted = judge.requests[0].omitted
     assert omitted > 7_000
     assert found.details["omitted_characters"] == omitted
-    assert found.reason == (f"message 4 says so ({omitted:,} characters of the recording were left out of the prompt)")
+    share = f"{1 - found.details['coverage']:.1%}"
+    assert found.reason == (
+        f"{omitted:,} characters of the recording ({share}) were not shown to the judge. message 4 says so"
+    )
 
 
 # Prompts

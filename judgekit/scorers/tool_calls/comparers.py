@@ -4,8 +4,9 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Literal, TypeAlias, cast, get_args
 
 from judgekit.errors import short_repr
+from judgekit.gathering import gather_all
 from judgekit.scorers.text.base import TextScorer
-from judgekit.scoring import FunctionScorer, Scorer, check_scorer, gather_all
+from judgekit.scoring import FunctionScorer, Scorer, check_scorer
 from judgekit.threads import run_in_thread
 from judgekit.traces.message import AIMessage
 from judgekit.traces.sample import Sample
