@@ -128,13 +128,9 @@ class _Reader:
     def _request(self, kind: str, shown: str, most: int = 1_000, **facts: object) -> Request:
         def accept(text: str) -> Findings:
             answer = read_answer(text, Findings)
-            if (
-                not {finding.question for finding in answer.findings} <= self._questions.keys()
-                or len(answer.findings) > most
-            ):
-                raise ValueError(
-                    f"may have {most:,} findings, each for one of the questions {', '.join(self._questions)}"
-                )
+            names, all_names = {finding.question for finding in answer.findings}, self._questions.keys()
+            if len(answer.findings) > most or not names <= all_names:
+                raise ValueError(f"may have {most:,} findings, each for one of the questions {', '.join(all_names)}")
             return answer
 
         request, template = self._first.request, shared_text(f"question.{kind}.md")
