@@ -312,8 +312,8 @@ class Judge(JudgeSettings):
         if is_typed:
             recorded = None if self.recording == "text" else recorded_messages(sample.trace)
             request = decision_request(request, cast("type[Decisions]", answer), prompt, filled, recorded)
-        rebuilt = partial(self._question, prompt, sample, answer, check)
-        return Question(self, self._complete, self._reply, rebuilt, prompt, sample, answer, filled, request, too_long)
+        asking = self._complete, self._reply, read_parts, partial(self._question, prompt, sample, answer, check)
+        return Question(self, *asking, prompt, sample, answer, filled, request, too_long)
 
     async def _reply(self, request: Request) -> Reply:
         try:

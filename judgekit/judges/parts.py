@@ -8,9 +8,9 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from pydantic import BaseModel
 
@@ -23,16 +23,13 @@ from judgekit.judges.prompt import ask_about, shared_text
 from judgekit.judges.request import ChatMessage, Request
 from judgekit.judges.schema import strict_schema
 from judgekit.judges.template import fill_question
+from judgekit.judges.together import Question, word_questions
 from judgekit.traces.message import MediaPart, Message
 from judgekit.traces.parts import LongRecording
 from judgekit.traces.recording import Recording
 from judgekit.traces.rendering import Rendering, compact_json, fence_text, message_text
 from judgekit.traces.tree import MessageNumber, find_message
 
-if TYPE_CHECKING:
-    from judgekit.judges.together import Question
-
-_FENCE = " begins]"
 _AROUND = 300
 """The characters on each side of a quote that go with it."""
 _MERGED = 8
@@ -41,19 +38,19 @@ _COUNTED = ("requests", "findings", "findings_dropped", "findings_merged")
 
 
 class Finding(Quotation):
-    """What a passage of a message shows that bears on a question."""
+    """A passage of a message, and what it shows for a question."""
 
     shows: str
     question: str
 
 
 class Findings(BaseModel):
-    """What is found in a part of a recording."""
+    """The findings in a part of a recording."""
 
     findings: list[Finding]
 
 
-async def read_parts(questions: Sequence["Question"]) -> None:
+async def read_parts(questions: Sequence[Question]) -> None:
     """Read the recordings of questions that go together if they are too long, and let the questions be about what is found."""
     readers: dict[str, _Reader] = {}
     for name in dict.fromkeys(name for question in questions for name in question.too_long):
@@ -70,7 +67,7 @@ async def read_parts(questions: Sequence["Question"]) -> None:
 class _Reader:
     """A judge that reads a recording in parts for some questions."""
 
-    def __init__(self, questions: Sequence["Question"], name: str) -> None:
+    def __init__(self, questions: Sequence[Question], name: str) -> None:
         self._questions = {f"q{number}": question for number, question in enumerate(questions, 1)}
         self._first, sample = questions[0], questions[0].sample
         self._trace = cast("Recording", sample.trace if name == CONVERSATION else sample.baseline)
@@ -128,9 +125,8 @@ class _Reader:
     def _request(self, kind: str, shown: str, most: int = 1_000, **facts: object) -> Request:
         def accept(text: str) -> Findings:
             answer = read_answer(text, Findings)
-            names, all_names = {finding.question for finding in answer.findings}, self._questions.keys()
-            if len(answer.findings) > most or not names <= all_names:
-                raise ValueError(f"may have {most:,} findings, each for one of the questions {', '.join(all_names)}")
+            if len(answer.findings) > most:
+                raise ValueError(f"may have {most:,} findings, and has {len(answer.findings):,}")
             return answer
 
         request, template = self._first.request, shared_text(f"question.{kind}.md")
@@ -160,18 +156,3 @@ class _Reader:
                 line["around"] = text[max(0, match.start() - _AROUND) : match.end() + _AROUND]
             lines.append(compact_json(line))
         return fence_text("findings", "\n".join(lines or ["none"]))
-
-
-def word_questions(questions: Mapping[str, "Question"]) -> tuple[list[str], bool]:
-    """Return questions in their words under their names, and whether some inputs stand once for several."""
-    shown, repeated = set[str](), set[str]()
-    elsewhere = fence_text("recording", "not shown in this request")
-    worded: list[str] = []
-    for name, question in questions.items():
-        inputs = {**question.filled.inputs, **dict.fromkeys(question.too_long, elsewhere)}
-        for key, text in inputs.items():
-            heading, fence, _ = text.partition(_FENCE)
-            inputs[key] = f"{heading} as above]" if text in shown else text
-            (repeated if text in shown else shown).update({text} if fence else ())
-        worded.append(f"# Question {name}\n{question.prompt.words(inputs)}")
-    return worded, bool(repeated)

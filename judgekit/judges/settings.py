@@ -348,7 +348,7 @@ class JudgeSettings(FrozenModel):
 
     @property
     def request_key_parts(self) -> JsonObject:
-        """Those on which replies to a request depend; a recording that is not long is shown in the same way."""
+        """The ``key_parts`` of requests; without ``long``, since a recording that fits is shown alike."""
         return {name: part for name, part in self.key_parts.items() if name != "long"}
 
     @property

@@ -20,7 +20,6 @@ from judgekit.errors import ContextError, FilterError, JudgeError, RefusalError,
 from judgekit.gathering import current_participant
 from judgekit.judges.answer import read_answer
 from judgekit.judges.decisions import MOST_TYPED_QUESTIONS, join_decisions
-from judgekit.judges.parts import read_parts, word_questions
 from judgekit.judges.prompt import Digests, FilledPrompt, Prompt, ask_about, shared_text
 from judgekit.judges.request import ChatMessage, Reply, Request, TokenLogprob
 from judgekit.judges.schema import strict_schema
@@ -28,6 +27,7 @@ from judgekit.judges.settings import JudgeSettings
 from judgekit.judges.template import fill_question
 from judgekit.score import JudgeCall, current_plan, current_repeat, ledger, record_calls
 from judgekit.traces.message import JsonObject, Usage
+from judgekit.traces.rendering import fence_text
 from judgekit.traces.sample import Sample
 
 MOST_QUESTIONS = 12
@@ -35,6 +35,7 @@ MOST_QUESTIONS = 12
 _NAMES = tuple(f"q{number}" for number in range(1, MOST_TYPED_QUESTIONS + 1))
 _ASKED_ALONE = (ContextError, FilterError, RefusalError, ReplayError, ReplyError, TruncatedError)
 """Errors of a request with several questions after which each is asked by itself."""
+_FENCE = " begins]"
 
 
 @dataclass(eq=False)
@@ -45,6 +46,7 @@ class Question:
         judge: The settings of the judge.
         complete: Sends a request to the judge.
         reply: Sends it, and if its reply cannot be used, asks the judge once to correct it.
+        read: Reads the recordings of questions that go together, if they are too long.
         rebuilt: Returns the question with digests in place of recordings, by the name of the input.
         prompt: The prompt.
         sample: The sample, as the judge sees it.
@@ -60,6 +62,7 @@ class Question:
     judge: JudgeSettings
     complete: Callable[[Request], Awaitable[Reply]]
     reply: Callable[[Request], Awaitable[Reply]]
+    read: "Callable[[Sequence[Question]], Awaitable[None]]"
     rebuilt: "Callable[[Digests], Question]"
     prompt: Prompt
     sample: Sample
@@ -175,7 +178,7 @@ class JointRequest:
         if (other_way := OtherWay.of_plan()) is not None and not question.judge.together:
             with ledger() as calls:
                 try:
-                    await read_parts([question])
+                    await question.read([question])
                     return await question.complete(question.request)
                 finally:
                     other_way.add(calls, -1)
@@ -216,7 +219,7 @@ class JointRequest:
             with ledger(isolated=True) as calls:
                 for group in [[other] for other in others] if is_together else [others]:
                     with suppress(JudgeError):
-                        await read_parts(group)
+                        await first.read(group)
                         request = join_questions(group) if len(group) > 1 else group[0].request
                         await first.complete(replace(request, key_parts=key_parts))
             other_way.add(calls, 1)
@@ -224,7 +227,7 @@ class JointRequest:
                 return {}
         with ledger(isolated=True) as self._calls:
             try:
-                await read_parts(self._questions)
+                await first.read(self._questions)
                 request = join_questions(self._questions)
                 reply = await first.complete(request)
                 texts = cast("Mapping[str, str]", request.answer(reply))
@@ -313,6 +316,21 @@ def join_questions(questions: Sequence[Question]) -> Request:
         accept=accept,
         questions=len(questions),
     )
+
+
+def word_questions(questions: Mapping[str, Question]) -> tuple[list[str], bool]:
+    """Return questions in their words under their names, and whether some inputs stand once for several."""
+    shown, repeated = set[str](), set[str]()
+    elsewhere = fence_text("recording", "not shown in this request")
+    worded: list[str] = []
+    for name, question in questions.items():
+        inputs = {**question.filled.inputs, **dict.fromkeys(question.too_long, elsewhere)}
+        for key, text in inputs.items():
+            heading, fence, _ = text.partition(_FENCE)
+            inputs[key] = f"{heading} as above]" if text in shown else text
+            (repeated if text in shown else shown).update({text} if fence else ())
+        worded.append(f"# Question {name}\n{question.prompt.words(inputs)}")
+    return worded, bool(repeated)
 
 
 class _Answers(RootModel[JsonObject]):

@@ -6,33 +6,12 @@ import re
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from judgekit import (
-    AgentGoalAccuracyWithoutReference,
-    AIMessage,
-    FailureAnalysis,
-    Groundedness,
-    HumanMessage,
-    Judge,
-    Pairwise,
-    Panel,
-    PromptScorer,
-    Repeat,
-    Sample,
-    ScriptedJudge,
-    ToolCall,
-    ToolMessage,
-    TopicAdherence,
-    Trace,
-    WeightedCriteria,
-    check_gates,
-    plan,
-    resume,
-    run,
-)
+import judgekit as jk
 from judgekit.config import Config
 from judgekit.errors import ConfigError
 from judgekit.judges.limits.budget import Budget
@@ -50,55 +29,49 @@ KNOWN = Prompt(
 ALSO = Prompt("also", "", ("conversation",), "", "You judge.", "Is A known?", scale=KNOWN.scale)
 
 
-def recording(steps: int, **facts: int) -> Sample:
+def recording(steps: int, **facts: int) -> jk.Sample:
     """A recording with a fact in the results of some steps, each about 450 tokens long."""
-    messages = [HumanMessage("Find A and B.")]
+    messages = [jk.HumanMessage("Find A and B.")]
     for step in range(steps):
         planted = "".join(f" {name} is known: code {name}-{step}." for name, at in facts.items() if at == step)
-        messages.append(AIMessage("", tool_calls=[ToolCall("look", {"step": step}, id=f"c{step}")]))
-        messages.append(ToolMessage(f"{FILL}{planted} {FILL}", tool_call_id=f"c{step}"))
-    return Sample.of([*messages, AIMessage("I have looked.")], id=f"{steps} {facts}")
+        messages.append(jk.AIMessage("", tool_calls=[jk.ToolCall("look", {"step": step}, id=f"c{step}")]))
+        messages.append(jk.ToolMessage(f"{FILL}{planted} {FILL}", tool_call_id=f"c{step}"))
+    return jk.Sample.of([*messages, jk.AIMessage("I have looked.")], id=f"{steps} {facts}")
 
 
 def answer(kind: str, user: str) -> dict:
     """Answer from what is shown, and nothing else."""
     if kind == "parts":
-        first, last = map(int, re.search(r"messages (\d+) to (\d+),", user).groups())
-        messages = re.findall(rf"^\[{MARK} (\d+)\] [^\n]*\n((?:\| [^\n]*\n)+)", user, re.MULTILINE)
-        here = [(int(number), text) for number, text in messages if first <= int(number) <= last]
-        names = re.findall(r"^# Question (q\d+)$", user, re.MULTILINE)
-        return {
-            "findings": [
-                {"question": names[-1], "message": number, "quote": quote, "shows": "It is known."}
-                for number, text in here
-                for quote in re.findall(r"code \w-\d+", text)
-            ]
-        }
+        messages = re.findall(rf"^\[{MARK} ([\d.]+)\] [^\n]*\n((?:\| [^\n]*\n)+)", user, re.MULTILINE)
+        question = re.findall(r"^# Question (q\d+)$", user, re.MULTILINE)[-1]
+        quotes = [(number, quote) for number, text in messages for quote in re.findall(r"code \w-\d+", text)]
+        found = {"question": question, "shows": "It is known."}
+        return {"findings": [{**found, "message": number, "quote": quote} for number, quote in quotes]}
     known = {name for name in "AB" if re.search(rf"code {name}-\d", user)}
     verdict = "yes" if known == {"A", "B"} else "cannot_tell"
     return {"reason": "", "evidence": [], "verdict": verdict, "goals": [], "requests": []}
 
 
+def kind(request: Request) -> str:
+    return request.prompt.partition("@")[0]
+
+
 def client(request: Request) -> dict:
-    kind = request.prompt.partition("@")[0]
-    if "+" in kind:
+    if "+" in kind(request):
         return {f"q{at}": answer("", request.messages[1].content) for at in range(1, request.questions + 1)}
-    return answer(kind, request.messages[1].content)
+    return answer(kind(request), request.messages[1].content)
 
 
 def judge(script=client, **settings):
-    return ScriptedJudge(script, **{"conversation_tokens": 2_000, "long": "parts"} | settings)
+    return jk.ScriptedJudge(script, **{"conversation_tokens": 2_000, "long": "parts"} | settings)
 
 
 @pytest.mark.parametrize("steps", [1, 2, 5, 9, 18, 40])
 def test_planted_facts_give_the_verdict_of_the_whole(steps):
-    for sample in [
-        recording(steps),
-        recording(steps, A=0),
-        *(recording(steps, A=at, B=steps - 1 - at) for at in range(0, steps, max(1, steps // 6))),
-    ]:
-        whole = PromptScorer(KNOWN, judge(long="shorten", conversation_tokens=None)).score(sample)
-        parts = PromptScorer(KNOWN, judge()).score(sample)
+    both = (recording(steps, A=at, B=steps - 1 - at) for at in range(0, steps, max(1, steps // 6)))
+    for sample in (recording(steps), recording(steps, A=0), *both):
+        whole = jk.PromptScorer(KNOWN, judge(long="shorten", conversation_tokens=None)).score(sample)
+        parts = jk.PromptScorer(KNOWN, judge()).score(sample)
         assert (parts.label, parts.value) == (whole.label, whole.value)
         assert parts.details.get("coverage", 1) == 1
         assert parts.details.get("requests", 1) == len(parts.calls)
@@ -106,19 +79,19 @@ def test_planted_facts_give_the_verdict_of_the_whole(steps):
 
 def test_where_shortening_cuts_a_fact_the_judge_cannot_tell():
     sample = recording(18, A=4, B=12)
-    score = PromptScorer(KNOWN, judge(long="shorten")).score(sample)
+    score = jk.PromptScorer(KNOWN, judge(long="shorten")).score(sample)
     assert (score.status, score.label) == ("abstained", "cannot_tell")
     share = 1 - score.details["coverage"]
     first_line = f"{score.details['omitted_characters']:,} characters of the recording ({share:.1%}) were not shown"
     assert score.reason.startswith(first_line)
     assert score.warnings == ("the judge was not shown all of the recording",)
-    assert PromptScorer(KNOWN, judge()).score(sample).label == "yes"
+    assert jk.PromptScorer(KNOWN, judge()).score(sample).label == "yes"
 
 
 def test_a_recording_that_fits_is_one_request_with_the_key_of_a_judge_that_shortens():
     short, in_parts = judge(long="shorten"), judge()
     for one in (short, in_parts):
-        assert PromptScorer(KNOWN, one).score(recording(1, A=0)).details == {"evidence": []}
+        assert jk.PromptScorer(KNOWN, one).score(recording(1, A=0)).details == {"evidence": []}
     assert short.requests[0].key == in_parts.requests[0].key
 
 
@@ -133,7 +106,7 @@ def test_findings_that_are_not_there_are_dropped_and_counted():
         return found
 
     in_parts = judge(invents)
-    score = PromptScorer(KNOWN, in_parts).score(recording(9, B=5))
+    score = jk.PromptScorer(KNOWN, in_parts).score(recording(9, B=5))
     parts = score.details["requests"] - 1
     assert score.label == "cannot_tell"
     assert (score.details["findings"], score.details["findings_dropped"]) == (1, 3 * parts - 1)
@@ -154,13 +127,10 @@ def test_too_many_findings_are_merged_and_counted():
         return found
 
     facts = {name: at for at, name in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZ")}
-    score = PromptScorer(KNOWN, judge(merges)).score(recording(26, **facts))
+    score = jk.PromptScorer(KNOWN, judge(merges)).score(recording(26, **facts))
     assert score.details["findings"] == 26
     assert 18 <= score.details["findings_merged"] < 26
     assert score.details["requests"] == len(score.calls)
-    lengthy = PromptScorer(KNOWN, judge(merges, conversation_tokens=250)).score(recording(26, **facts))
-    assert lengthy.details["findings_merged"] > 20
-    assert lengthy.label == "cannot_tell"
 
 
 GOAL = {"goal": "A", "end_state": "", "reason": "", "evidence": [1], "verdict": "achieved"}
@@ -180,15 +150,17 @@ ANSWERS = {
     "parts": {"findings": []},
 }
 SCORERS = [
-    lambda judge: PromptScorer(KNOWN, judge),
-    AgentGoalAccuracyWithoutReference,
-    TopicAdherence,
-    Groundedness,
-    lambda judge: Pairwise("Which is better?", judge),
-    lambda judge: WeightedCriteria({"a": 1}, judge=judge, separate_requests=True),
-    lambda judge: FailureAnalysis(judge, of="all"),
-    lambda judge: Repeat(PromptScorer(KNOWN, judge), 2),
-    lambda judge: Panel([PromptScorer(KNOWN, judge), PromptScorer(KNOWN, judge, require_evidence=False, name="b")]),
+    lambda judge: jk.PromptScorer(KNOWN, judge),
+    jk.AgentGoalAccuracyWithoutReference,
+    jk.TopicAdherence,
+    jk.Groundedness,
+    lambda judge: jk.Pairwise("Which is better?", judge),
+    lambda judge: jk.WeightedCriteria({"a": 1}, judge=judge, separate_requests=True),
+    lambda judge: jk.FailureAnalysis(judge, of="all"),
+    lambda judge: jk.Repeat(jk.PromptScorer(KNOWN, judge), 2),
+    lambda judge: jk.Panel(
+        [jk.PromptScorer(KNOWN, judge), jk.PromptScorer(KNOWN, judge, require_evidence=False, name="b")]
+    ),
 ]
 
 
@@ -209,41 +181,29 @@ def test_every_judged_scorer_gets_it_without_change(make):
 
 def test_both_recordings_of_a_pair_are_read():
     sample = recording(9, A=3).model_copy(update={"baseline": recording(9, B=5).trace})
-    in_parts = judge(
-        lambda request: (
-            answer("parts", request.messages[1].content) if request.prompt.startswith("parts@") else ANSWERS["pairwise"]
-        )
-    )
-    score = Pairwise("Which is better?", in_parts).score(sample)
-    assert score.details["findings"] == 4
-    for request in in_parts.requests:
-        if request.prompt.startswith("pairwise@"):
-            assert all(code in request.messages[1].content for code in ("code A-3", "code B-5"))
+    in_parts = judge(lambda request: client(request) if kind(request) == "parts" else ANSWERS["pairwise"])
+    assert jk.Pairwise("Which is better?", in_parts).score(sample).details["findings"] == 4
+    whole = [request.messages[1].content for request in in_parts.requests if kind(request) == "pairwise"]
+    assert all(code in shown for shown in whole for code in ("code A-3", "code B-5"))
 
 
 def test_questions_asked_together_read_together():
-    in_parts = judge(together=True)
-    scored = list(run([recording(9, A=2, B=6)], [PromptScorer(KNOWN, in_parts), PromptScorer(ALSO, in_parts)]))
-    assert [row.score.label for row in scored] == ["yes", "yes"]
-    requests = len(in_parts.requests)
-    assert [row.score.details["requests"] for row in scored] == [requests, requests]
-    assert sum(call.requests for row in scored for call in row.score.calls) == requests
-    assert [request.prompt.partition("@")[0] for request in in_parts.requests] == ["parts"] * (requests - 1) + [
-        "both_known+also"
-    ]
-    assert "# Question q2" in in_parts.requests[0].messages[1].content
+    """Also if one part of the joint reply is missing: that question is asked alone, and nothing is read again."""
 
-
-def test_a_part_of_a_joint_reply_that_is_missing_is_asked_for_without_reading_again():
     def forgets(request):
         found = client(request)
         return {"q1": found["q1"]} if "q2" in found else found
 
-    in_parts = judge(forgets, together=True)
-    scored = list(run([recording(9, A=2, B=6)], [PromptScorer(KNOWN, in_parts), PromptScorer(ALSO, in_parts)]))
-    assert [row.score.label for row in scored] == ["yes", "yes"]
-    kinds = [request.prompt.partition("@")[0] for request in in_parts.requests]
-    assert kinds == ["parts"] * (len(kinds) - 2) + ["both_known+also", "also"]
+    for script, last in (client, []), (forgets, ["also"]):
+        in_parts = judge(script, together=True)
+        scorers = [jk.PromptScorer(KNOWN, in_parts), jk.PromptScorer(ALSO, in_parts)]
+        scores = [row.score for row in jk.run([recording(9, A=2, B=6)], scorers)]
+        assert [score.label for score in scores] == ["yes", "yes"]
+        kinds = [kind(request) for request in in_parts.requests]
+        assert kinds == ["parts"] * (len(kinds) - 1 - len(last)) + ["both_known+also", *last]
+        assert sum(call.requests for score in scores for call in score.calls) == pytest.approx(len(kinds))
+        assert {score.details["requests"] for score in scores} == {len(kinds) - len(last)}
+        assert "# Question q2" in in_parts.requests[0].messages[1].content
 
 
 HOSTILE = [
@@ -264,11 +224,11 @@ def test_hostile_text_forges_no_finding_and_no_border(text):
     def repeats(request):
         found = client(request)
         for one in found.get("findings", ()):
-            one.update(quoting if one["message"] == 5 else {})
+            one.update(quoting if one["message"] == "5" else {})
         return found
 
     in_parts = judge(repeats)
-    PromptScorer(KNOWN, in_parts).score(Sample.of(messages, id="hostile"))
+    jk.PromptScorer(KNOWN, in_parts).score(jk.Sample.of(messages, id="hostile"))
     last = in_parts.requests[-1].messages[1].content
     mark, body = re.search(
         rf"^\[({MARK}) findings begins\]\n(.*)\n\[\1 findings ends\]$", last, re.DOTALL | re.MULTILINE
@@ -285,21 +245,12 @@ def test_hostile_text_forges_no_finding_and_no_border(text):
 
 
 def test_sub_agents_are_read_in_parts():
-    child = Trace(messages=recording(9, A=5).trace.messages, metadata={"call_id": "c1"})
+    child = jk.Trace(messages=recording(9, A=5).trace.messages, metadata={"call_id": "c1"})
     parent = recording(3, B=2)
     sample = parent.model_copy(update={"trace": parent.trace.model_copy(update={"children": (child,)})})
 
-    def by_path(request):
-        if not request.prompt.startswith("parts@"):
-            return client(request)
-        messages = re.findall(
-            rf"^\[{MARK} ([\d.]+)\] [^\n]*\n((?:\| [^\n]*\n)+)", request.messages[1].content, re.MULTILINE
-        )
-        return {"findings": [{"question": "q1", "message": number, "quote": quote, "shows": ""}
-                             for number, text in messages for quote in re.findall(r"code \w-\d+", text)]}  # fmt: skip
-
-    in_parts = judge(by_path)
-    assert PromptScorer(KNOWN, in_parts, scope="tree").score(sample).label == "yes"
+    in_parts = judge()
+    assert jk.PromptScorer(KNOWN, in_parts, scope="tree").score(sample).label == "yes"
     assert '"message":"4.1.13"' in in_parts.requests[-1].messages[1].content
 
 
@@ -308,43 +259,36 @@ def test_a_plan_knows_requests_and_what_is_cached(tmp_path):
     settings = {"cache_mode": "read_write", "cache": tmp_path / "cache.sqlite"}
     for together in (False, True):
         in_parts = judge(**settings, together=together)
-        scorers = [PromptScorer(KNOWN, in_parts), PromptScorer(ALSO, in_parts)]
-        planned = plan(samples, scorers)
-        run(samples, scorers)
+        scorers = [jk.PromptScorer(KNOWN, in_parts), jk.PromptScorer(ALSO, in_parts)]
+        planned = jk.plan(samples, scorers)
+        jk.run(samples, scorers)
         assert planned.requests == len(in_parts.requests)
         other = judge(**settings, together=not together)
-        in_other_way = plan(samples, [PromptScorer(KNOWN, other), PromptScorer(ALSO, other)])
+        in_other_way = jk.plan(samples, [jk.PromptScorer(KNOWN, other), jk.PromptScorer(ALSO, other)])
         assert in_other_way.requests == planned.requests + planned.other_way.requests
-        again = plan(samples, scorers)
+        again = jk.plan(samples, scorers)
         assert (again.requests, again.cached) == (0, planned.requests)
 
 
-def served(received) -> tuple:
-    turns = received["messages"]
-    kind = "parts" if "You see part" in turns[1]["content"] else ""
-    text = json.dumps(answer(kind, turns[1]["content"]))
-    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-    return (
-        200,
-        {},
-        {"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}], "usage": usage},
-    )
+def served(server, received) -> tuple:
+    user = received["messages"][1]["content"]
+    return server.says(answer("parts" if "You see part" in user else "", user))
 
 
 def test_a_run_stopped_by_its_budget_pays_nothing_twice(server, tmp_path):
-    server.script = [served]
+    server.script = [partial(served, server)]
     sample, settings = recording(18, A=3, B=12), {"cache": tmp_path / "c.sqlite", "conversation_tokens": 2_000}
-    stopped = Judge("openai/m", base_url=server.url, long="parts", budget=Budget(requests=4), **settings)
-    first = run([sample], [PromptScorer(KNOWN, stopped)], store=tmp_path / "runs.sqlite")
+    stopped = jk.Judge("openai/m", base_url=server.url, long="parts", budget=Budget(requests=4), **settings)
+    first = jk.run([sample], [jk.PromptScorer(KNOWN, stopped)], store=tmp_path / "runs.sqlite")
     assert len(server.requests) == 4
     assert not list(first)
     roomy = stopped.model_copy(update={"budget": Budget(requests=40)})
-    (row,) = resume(first, scorers=[PromptScorer(KNOWN, roomy)], data=[sample])
+    (row,) = jk.resume(first, scorers=[jk.PromptScorer(KNOWN, roomy)], data=[sample])
     assert row.score.label == "yes"
     assert len(server.requests) == len({json.dumps(one.body["messages"]) for one in server.requests})
     assert len(server.requests) == row.score.details["requests"] == len(row.score.calls)
     replayed = roomy.model_copy(update={"cache_mode": "replay"})
-    assert PromptScorer(KNOWN, replayed).score(sample).label == "yes"
+    assert jk.PromptScorer(KNOWN, replayed).score(sample).label == "yes"
 
 
 @pytest.mark.processes
@@ -355,19 +299,19 @@ def test_a_killed_run_pays_nothing_twice(server, tmp_path):
     async def slowly(received):
         if len(server.requests) > 5:
             await asyncio.sleep(slow)
-        return served(received)
+        return served(server, received)
 
     server.script = [slowly]
     program = (
         "import sys; sys.path[:0] = sys.argv[3:]\n"
-        "from judgekit import Judge, PromptScorer\nfrom tests.judges.test_parts import KNOWN, recording\n"
-        "judge = Judge('openai/m', base_url=sys.argv[1], cache=sys.argv[2], conversation_tokens=2000, long='parts')\n"
-        "print(PromptScorer(KNOWN, judge).score(recording(18, A=3, B=12)).label)\n"
+        "import judgekit as jk\nfrom tests.judges.test_parts import KNOWN, recording\n"
+        "judge = jk.Judge('openai/m', base_url=sys.argv[1], cache=sys.argv[2], conversation_tokens=2000, long='parts')\n"
+        "print(jk.PromptScorer(KNOWN, judge).score(recording(18, A=3, B=12)).label)\n"
     )
     root = str(Path(__file__).parents[2])
     command = [sys.executable, "-c", program, server.url, str(tmp_path / "c.sqlite"), root]
     process = subprocess.Popen(command)  # noqa: S603
-    while len(server.requests) < 8:
+    while len(server.requests) < 8 and process.poll() is None:
         time.sleep(0.05)
     time.sleep(1)  # the first five are stored
     process.kill()
@@ -382,15 +326,17 @@ def test_a_killed_run_pays_nothing_twice(server, tmp_path):
 
 def test_gates_and_reports_say_what_was_shown(tmp_path):
     samples = [recording(18), recording(1)]
-    scored = run(samples, [PromptScorer(KNOWN, judge(dict(ANSWERS), long="shorten"))], store=tmp_path / "runs.sqlite")
+    scored = jk.run(
+        samples, [jk.PromptScorer(KNOWN, judge(dict(ANSWERS), long="shorten"))], store=tmp_path / "runs.sqlite"
+    )
     share = sum(row.score.details.get("coverage", 1) for row in scored) / 2
     (column,) = [column for column in summary_columns(scored.summary) if column.name == "shown"]
     assert column.cells == (f"{int(1_000 * share) / 10:.1f} %",)
-    high, low = check_gates(scored, ["shown >= 90%", "both_known.shown > 10%"]).gates
+    high, low = jk.check_gates(scored, ["shown >= 90%", "both_known.shown > 10%"]).gates
     assert (high.met, low.met) == (False, True)
     assert f"{100 * share:.3g}% of the recordings in 2 judged scores" in high.value_text
-    whole = run(samples, [PromptScorer(KNOWN, judge(dict(ANSWERS)))])
-    assert check_gates(whole, ["shown == 100%"]).met
+    whole = jk.run(samples, [jk.PromptScorer(KNOWN, judge(dict(ANSWERS)))])
+    assert jk.check_gates(whole, ["shown == 100%"]).met
     assert "shown" not in [column.name for column in summary_columns(whole.summary)]
     textless = TextRemover().score(next(iter(scored)).score)
     assert textless.details == {"coverage": next(iter(scored)).score.details["coverage"]}
@@ -411,6 +357,6 @@ def test_judges_and_scorers_set_it(tmp_path):
     with pytest.raises(ConfigError, match=r"long: .*'shorten' or 'parts', found 'part'"):
         built.build(built.scorers[2])
     with pytest.raises(ConfigError, match="long = 'parts' needs conversation_tokens"):
-        Judge("openai/m", long="parts")
+        jk.Judge("openai/m", long="parts")
     with pytest.raises(ConfigError, match="long = 'parts' needs a judge that writes"):
-        Judge("openai-decisions/m", long="parts", conversation_tokens=1_000)
+        jk.Judge("openai-decisions/m", long="parts", conversation_tokens=1_000)

@@ -64,12 +64,6 @@ def test_each_message_is_in_exactly_one_part_and_coverage_adds_up(trace, budget)
             assert all(passage.omitted == passage.omitted_characters for passage in part.passages)
 
 
-def test_a_whole_that_fits_is_one_part():
-    trace = Trace(messages=[HumanMessage("Hi"), AIMessage("Hello")])
-    (part,) = LongRecording(trace, 1_000, None).parts
-    assert str(part.rendering) == str(trace.render())
-
-
 @pytest.mark.parametrize("size", [100, 900, 1_500, 1_900])
 def test_a_call_stands_with_its_result(size):
     calls = [AIMessage("", tool_calls=[ToolCall("look", {"n": number}, id=f"{number}")]) for number in range(9)]
