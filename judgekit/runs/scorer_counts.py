@@ -98,9 +98,8 @@ class ScorerCounts(ScoredValues):
             self.answers.add(call)
             self._add_cost(call)
         if score.calls and score.error is None:
-            coverage = score.details.get("coverage")
             self.judged += 1
-            self.shown += coverage if isinstance(coverage, float) else 1.0
+            self.shown += share if isinstance(share := score.details.get("coverage"), float) else 1.0
         if len(score.calls) > 1:
             self._add_repeats(score)
         self._add_escalated(score)
