@@ -58,7 +58,7 @@ def scorer_help(name: str) -> Iterator[str]:
             example[option.name] = prompt or _VALUES.get(option.name, 1)
     asks = "judge" in kind.__dataclass_fields__
     if asks or "scorers" in kind.__dataclass_fields__:
-        yield f"  {', '.join(WRAPPING_OPTIONS)}: options of all scorers that ask a judge"
+        yield f"  {', '.join((*WRAPPING_OPTIONS, *['long'] * asks))}: options of all scorers that ask a judge"
     words = ",".join(
         f"{key}={given if isinstance(given, str) else json.dumps(given)}" for key, given in example.items()
     )
