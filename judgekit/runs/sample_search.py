@@ -76,7 +76,7 @@ class SampleSearch(RunFile):
             "SELECT DISTINCT scorer, label FROM scores WHERE run = ? AND label IS NOT NULL ORDER BY label LIMIT ?",
             *(run, _LABELS * max(1, len(scorers))),
         )
-        labels = [(scorers[index], str(label)) for index, label in given if index < len(scorers)]
+        labels = [(scorers[int(index)], str(label)) for index, label in given if index < len(scorers)]
         verdicts: list[JsonValue] = [*dict.fromkeys(label for _, label in labels)]
         labeled: list[JsonValue] = [*dict.fromkeys(scorer for scorer, _ in labels)]
         known = self._select(

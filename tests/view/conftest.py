@@ -20,13 +20,14 @@ from judgekit import (
     ToolCallF1,
     TopicAdherence,
     load_prompt,
-    read,
     run,
 )
 
 pytest.importorskip("starlette", reason="the server needs it")
 pytest.importorskip("uvicorn", reason="the server needs it")
 
+from judgekit.runs.rows import Input
+from judgekit.runs.store import RunStore
 from judgekit.view.access import Access
 from judgekit.view.pages import Pages
 from judgekit.view.serving import bind, server
@@ -80,6 +81,14 @@ class Served:
         return client.post(path, json=sent, headers={"x-judgekit-token": self.access.write_token})
 
 
+def as_read_from_a_file(path: Path, *numbers: int) -> None:
+    """Makes runs of samples in Python runs of one file."""
+    store = RunStore(path)
+    for number in numbers:
+        read = Input(path="recorded.jsonl", sha256="0" * 64, size=1)
+        store.change(store.record(number).model_copy(update={"inputs": (read,)}))
+
+
 @contextmanager
 def serving(path: Path) -> Iterator[Served]:
     with bind("127.0.0.1", 0) as bound:
@@ -106,11 +115,12 @@ def served(tmp_path) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory, examples) -> Iterator[Served]:
-    """The example conversations, scored twice."""
+    """The example conversations, scored three times."""
     path = tmp_path_factory.mktemp("demo") / "runs.sqlite"
     judge = Judge("demo/handwritten", cache=examples / "replies.jsonl", cache_mode="replay")
     conversations = examples / "conversations.jsonl"
-    run(read(conversations), [ToolCallF1(), TopicAdherence(judge), AgentGoalAccuracyWithReference(judge)], store=path)
-    run(read(conversations), [ToolCallF1()], store=path)
+    run(conversations, [ToolCallF1(), TopicAdherence(judge), AgentGoalAccuracyWithReference(judge)], store=path)
+    for _ in range(2):
+        run(conversations, [ToolCallF1()], store=path)
     with serving(path) as started:
         yield started

@@ -1,7 +1,11 @@
 """Who may use the server: each rule, against a server on loopback."""
 
+import os
 import socket
+import subprocess
+import sys
 from inspect import signature
+from pathlib import Path
 
 import httpx
 import pytest
@@ -203,6 +207,37 @@ def test_it_listens_on_this_machine_alone_unless_a_host_is_named():
 def test_all_addresses_at_once_are_refused(host):
     with pytest.raises(ConfigError, match="name one address"):
         bind(host, 0)
+
+
+STRANGER = """
+import encodings.idna, os, sys, urllib.error, urllib.request
+os.setgroups([]), os.setgid(65534), os.setuid(65534)
+for path in sys.argv[2:]:
+    try:
+        answer = urllib.request.urlopen(sys.argv[1] + path)
+        print(answer.status, answer.read())
+    except urllib.error.HTTPError as error:
+        print(error.code, error.read() if error.code != 403 else "")
+try:
+    print(open(f"/proc/{os.getppid()}/environ", "rb").read())
+except PermissionError:
+    print("no environment")
+"""
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_another_user_of_the_machine_gets_nothing(served):
+    command = [sys.executable, "-c", STRANGER, served.base, *PAGES]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - Python itself
+    assert ran.stdout.split("\n") == [*["403 "] * len(PAGES), "no environment", ""]
+    command = [sys.executable, "-m", "judgekit", "view", "--no-open", "--store", str(served.path)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603 - Python itself
+        assert process.stderr is not None
+        token = process.stderr.readline().partition("token=")[2].split()[0]
+        told = b"".join(Path(f"/proc/{process.pid}/{name}").read_bytes() for name in ("cmdline", "environ"))
+        process.kill()
+    assert (len(token) > 20, token.encode() in told) == (True, False)
 
 
 def test_a_port_in_use_is_reported(served):

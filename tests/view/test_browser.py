@@ -15,7 +15,7 @@ from judgekit.analysis.stored_labels import stored_labels
 from judgekit.runs.rows import RunDescription
 from judgekit.runs.store import RunStore
 from tests.hostile import HOSTILE
-from tests.view.conftest import Kind, Served, samples, serving
+from tests.view.conftest import Kind, Served, as_read_from_a_file, samples, serving
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
 expect = sync_api.expect
@@ -23,7 +23,10 @@ axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe l
 
 CHROMIUM = Path("/usr/bin/chromium")
 DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
-PAGES = ("/", "/runs/1", "/runs/1#/samples", "/runs/1#/sample/3", "/runs/1/compare/2", "/runs/1/label/topic_adherence")
+PAGES = (
+    *("/", "/runs/1", "/runs/1#/samples", "/runs/1#/sample/3", "/runs/1/compare/2", "/runs/1/label/topic_adherence"),
+    *("/runs/1/trend/tool_call_f1", "/compare?run=1&run=2&run=3"),
+)
 
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed")]
 
@@ -87,7 +90,7 @@ def test_pages_are_accessible_and_do_not_scroll_sideways(demo, visit, scheme, vi
 
 def test_runs_are_filtered_in_the_address_and_compared(demo, visit):
     with visit(demo) as page:
-        expect(page.locator(".runs tbody tr")).to_have_count(2)
+        expect(page.locator(".runs tbody tr")).to_have_count(3)
         page.fill("input[name=q]", "topic_adherence")
         expect(page.locator(".runs tbody tr")).to_have_count(1)
         assert page.url.endswith("?q=topic_adherence")
@@ -98,6 +101,72 @@ def test_runs_are_filtered_in_the_address_and_compared(demo, visit):
         page.check("input[name=run-2]")
         page.click("text=Compare run 2 with run 1")
         expect(page.locator("h1")).to_have_text("Run 2 compared with run 1")
+        turn_to(page, demo, "/")
+        for number in (3, 1, 2):
+            page.check(f"input[name=run-{number}]")
+        page.click("text=Compare 2 runs with run 1")
+        expect(page.locator("main")).to_contain_text("No sample has another value.")
+        expect(page.locator("main section").first).to_contain_text("judge of topic_adherence")
+
+
+def test_a_trend_leads_to_the_comparison_of_neighbors(demo, visit):
+    with visit(demo) as page:
+        page.locator("a", has_text="trend").first.click()
+        expect(page.locator("h1")).to_have_text("Trend of tool_call_f1")
+        expect(page.locator("svg.trend circle")).to_have_count(3)
+        page.locator("svg.trend a").last.focus()
+        page.keyboard.press("Enter")
+        expect(page.locator("h1")).to_have_text("Run 3 compared with run 2")
+
+
+def test_a_sample_shows_its_scores_over_runs(demo, visit):
+    with visit(demo) as page:
+        turn_to(page, demo, "/runs/2#/sample/3")
+        expect(page.locator(".history tbody tr")).to_have_count(3)
+        expect(page.locator(".history [aria-current=true]")).to_contain_text("run 2")
+        page.click(".history >> text=with run 1")
+        expect(page.locator("h1")).to_contain_text("#3")
+        assert "/runs/1/compare/2#/sample/3" in page.url
+
+
+def test_a_long_list_is_read_as_it_comes_into_sight(tmp_path, visit):
+    run(samples(1_000), [Kind()], store=tmp_path / "runs.sqlite")
+    with serving(tmp_path / "runs.sqlite") as served, visit(served) as page:
+        read = []
+        page.on("request", lambda request: read.append(request.url))
+        turn_to(page, served, "/runs/1#/samples")
+        expect(page.locator(".status")).to_have_text("1,000 of 1,000 samples")
+        assert len([url for url in read if "/samples.json" in url]) == 1
+        page.evaluate("scrollTo(0, document.body.scrollHeight)")
+        expect(page.locator(".row .id").last).to_have_text("999")
+        assert len([url for url in read if "/samples.json" in url]) <= 3
+        page.fill("input[name=value]", "<0.5")
+        page.keyboard.press("Tab")
+        expect(page.locator(".status")).to_have_text("500 of 1,000 samples")
+        page.fill("#search", "question 77")
+        expect(page.locator(".status")).to_have_text("5 of 1,000 samples")
+        expect(page.locator(".row .id").nth(1)).to_have_text("772")
+        turn_to(page, served, "/runs/1#/sample/598?value=%3C0.5")
+        expect(page.locator(".neighbors")).to_contain_text("300 of 500")
+        page.keyboard.press("j")
+        expect(page.locator("h1")).to_have_text("#600 600")
+        page.keyboard.press("k")
+        expect(page.locator("h1")).to_have_text("#598 598")
+
+
+def test_twenty_labels_take_twenty_keys(served, visit):
+    with visit(served) as page:
+        turn_to(page, served, "/runs/1/label/kind?n=20")
+        begin(page, "Ann")
+        page.evaluate("addEventListener('keydown', () => (window.pressed = (window.pressed ?? 0) + 1))")
+        for _ in range(20):
+            page.keyboard.press("1")
+        expect(page.locator("#stored")).to_contain_text("all stored")
+        assert page.evaluate("window.pressed") == 20
+        assert len({label.number for label in stored_labels(Run.stored(1, served.path))}) == 20
+        expect(page.locator("#audit")).to_contain_text("n=20")
+        page.click("#audit")
+        expect(page.locator("#top [aria-current]")).to_have_text("Audit")
 
 
 def test_samples_are_searched_and_shown(demo, visit):
@@ -176,7 +245,9 @@ def test_a_run_of_another_process_is_followed_to_its_end(served, visit):
 def test_what_was_recorded_stays_text(tmp_path, visit):
     evil = "".join(HOSTILE)
     path = tmp_path / "runs.sqlite"
-    run([sample.model_copy(update={"domain": evil}) for sample in samples(3)], [Kind()], store=path)
+    for _ in range(2):
+        run([sample.model_copy(update={"domain": evil}) for sample in samples(3)], [Kind()], store=path)
+    as_read_from_a_file(path, 1, 2)
     with serving(path) as served, served.opened() as client:
         served.post(client, "/runs/1/description", {"name": evil[:90], "note": evil})
         served.post(client, "/runs/1/label/kind", {"annotator": evil[:90], "number": 0, "value": "yes", "reason": evil})
@@ -188,6 +259,9 @@ def test_what_was_recorded_stays_text(tmp_path, visit):
                 "/runs/1#/sample/0",
                 "/runs/1#/audit",
                 "/runs/1/label/kind",
+                "/runs/1/trend/kind",
+                "/runs/1/compare/2",
+                "/compare?run=1&run=2",
             ):
                 turn_to(page, served, address)
                 assert page.locator("main script, main img, main [onerror], main [onload], main style").count() == 0

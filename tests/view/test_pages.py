@@ -7,7 +7,6 @@ import sys
 import threading
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -15,19 +14,18 @@ from judgekit import Run, Sample, Score, audit, compare, load_prompt, run, score
 from judgekit.analysis.corrected_means import run_corrections
 from judgekit.analysis.stored_labels import stored_labels
 from judgekit.distribution import own_version
-from judgekit.runs.rows import Input
 from judgekit.runs.store import RunStore, now
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.view import pages
 from tests.hostile import HOSTILE
-from tests.view.conftest import Kind, samples, serving
+from tests.view.conftest import Kind, as_read_from_a_file, samples, serving
 
 
 def test_runs_are_listed_newest_first_with_their_numbers(demo):
     with demo.opened() as client:
         answer = client.get("/runs.json").json()
-        assert [entry["number"] for entry in answer["runs"]] == [2, 1]
-        first = answer["runs"][1]
+        assert [entry["number"] for entry in answer["runs"]] == [3, 2, 1]
+        first = answer["runs"][2]
         assert first["state"] == "ended"
         assert first["judges"] == ["demo/handwritten"]
         assert first["scorers"][0]["name"] == "tool_call_f1"
@@ -279,14 +277,6 @@ class Judged:
         return Score.scored("judged", self.value, reason=f"it is {self.value}")
 
 
-def as_read_from_a_file(path: Path, *numbers: int) -> None:
-    """Makes runs of samples in Python runs of one file."""
-    store = RunStore(path)
-    for number in numbers:
-        read = Input(path="recorded.jsonl", sha256="0" * 64, size=1)
-        store.change(store.record(number).model_copy(update={"inputs": (read,)}))
-
-
 def test_a_scorer_is_followed_over_the_runs_of_a_file(tmp_path):
     path = tmp_path / "runs.sqlite"
     for value in (0.0, 0.0, 1.0):
@@ -453,7 +443,6 @@ def test_what_was_recorded_stays_text(tmp_path, evil):
 
 QUIET = """
 import sys
-from pathlib import Path
 from judgekit.view.pages import Pages
 pages = Pages(Path(sys.argv[1]))
 pages.runs(), pages.samples(1, {"q": "answer"}, 0, None), pages.sample(1, 3), pages.trend(1, "kind"), pages.head(1)

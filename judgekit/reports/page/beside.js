@@ -46,7 +46,7 @@ async function update() {
   document.getElementById("lead").replaceChildren(`Each run is compared with run ${runs[0].number} by itself: p is not adjusted for the number of runs.`);
   document.getElementById("runs").replaceChildren(...[
     notes.map((note) => el("p", { class: "note" }, recorded(note))),
-    differs.length ? section("What differs between the runs", table("Facts that differ", ["", ...heads], differs.map(({ name, cells }) => el("tr", {}, el("th", { scope: "row" }, recorded(name)), cells.map((text, at) => cell(`run ${runs[at].number}`, recorded(text || "–"))))))) : null,
+    differs.length ? section("What differs between the runs", table("Facts that differ", ["fact", ...heads], differs.map(({ name, cells }) => el("tr", {}, el("th", { scope: "row" }, recorded(name)), cells.map((text, at) => cell(`run ${runs[at].number}`, recorded(text || "–"))))))) : null,
     section("Scores", table("Scores by run", ["scorer", ...heads], scorers.map((scorer) => scorerRow(scorer, runs)))),
     section("Samples that differ", changed > samples.length ? el("p", { class: "lead" }, `The ${count(samples.length)} that differ most.`) : null,
       samples.length ? table("Samples that differ", ["sample", "scorer", ...heads], samples.flatMap((sample) => sampleRow(sample, runs))) : el("p", {}, "No sample has another value.")),

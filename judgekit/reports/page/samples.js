@@ -260,7 +260,6 @@ class SampleList {
     }
     this.filters = filters;
     this.numbers = found.numbers;
-    for (const [at, row] of this.seen) if (row.number !== this.numbers[at]) this.drop(at, row);
     this.none.textContent = this.numbers.length ? "" : still ? "None so far." : "No sample matches these filters.";
     this.draw();
   }
@@ -299,11 +298,13 @@ class SampleList {
     }
     let next = null;
     for (let at = last - 1; at >= first; at--) {
-      let row = this.seen.get(at);
-      if (!row) {
+      const before = this.seen.get(at);
+      let row = before;
+      if (before?.number !== this.numbers[at] || !before) {
         row = { number: this.numbers[at], element: this.row(at) };
         this.seen.set(at, row);
-        this.rows.insertBefore(row.element, next);
+        if (before) before.element.replaceWith(row.element);
+        else this.rows.insertBefore(row.element, next);
       }
       next = row.element;
     }
