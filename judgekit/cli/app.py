@@ -43,6 +43,7 @@ _GROUPS = {
         "pair": "pair",
         "formats": "lists",
         "schema": "lists",
+        "skill": "skill",
     },
 }
 """The module of each command, as help lists them."""
