@@ -48,7 +48,7 @@ def formats(
         str | None, typer.Argument(metavar="NAME", help="The format to describe; by default, lists all formats.")
     ] = None,
 ) -> None:
-    """List the formats that can be read, or describe what is read of one."""
+    """List the formats that can be read, or describe one."""
     if name is not None:
         reader = reader_named(name)
         described = cleandoc(sys.modules[type(reader).__module__].__doc__ or "")

@@ -28,7 +28,7 @@ def show(
     store: options.StorePath = DEFAULT_RUNS_PATH,
     _allow_code: options.AllowCode = False,
 ) -> None:
-    """Show one sample of a run: its conversation, and its scores with their reasons."""
+    """Show a sample of a run: its conversation and its scores."""
     stored = Run.stored(options.parse_run_number(run), store)
     number = _number(stored, sample)
     rows = list(stored.rows(numbers=[number]))
