@@ -322,7 +322,7 @@ def scorer_class(name: str) -> "_ScorerClass | Scorer":
         module, _, shipped = SCORERS[name].partition(":")
         return cast("_ScorerClass", getattr(import_module(module), shipped))
     packages = entry_point_references("scorers")
-    if name in packages or is_reference(name):
+    if name in packages or is_reference(name, {**SCORERS, **packages}):
         named = import_object(name, "scorers")
         if not isinstance(named, type):
             is_function = callable(named) and not hasattr(named, "ascore")

@@ -22,10 +22,18 @@ Kind = TypeVar("Kind")
 _NAMES_SHOWN = 8
 
 
-def is_reference(name: str) -> bool:
-    """Return whether a name is ``package.module:object`` or ``file.py:object``. Other names have no dot or slash."""
-    module = name.partition(":")[0]
-    return "." in module or "/" in module
+def is_reference(name: str, own: Collection[str] = ()) -> bool:
+    """Return whether a name is ``package.module:object``, ``file.py:object``, or ``module:object`` of a module that exists.
+
+    Names of judgekit's ``own`` objects are no modules. Other names have no dot or slash.
+    """
+    module, colon, _ = name.partition(":")
+    if "." in module or "/" in module:
+        return True
+    is_module = Path(f"{module}.py").is_file() or (
+        module.isidentifier() and importlib.util.find_spec(module) is not None
+    )
+    return bool(colon) and module not in own and is_module
 
 
 @cache

@@ -7,7 +7,8 @@ from typing import cast
 from pydantic import Field, JsonValue, ValidationError
 
 from judgekit.errors import ConfigError, closest_name, validation_message
-from judgekit.registry import is_reference
+from judgekit.registry import entry_point_references, is_reference
+from judgekit.scorers import SCORERS
 from judgekit.traces.message import FrozenModel, JsonObject, is_unicode
 
 JUDGE_VARIABLE = "JUDGEKIT_JUDGE"
@@ -63,7 +64,7 @@ class ScorerSpec(FrozenModel):
         if not is_unicode(text):
             raise ConfigError(f"--scorer {text!a}: expected UTF-8 text")
         name, _, rest = text.partition(":")
-        if is_reference(name):
+        if is_reference(text, (*SCORERS, *entry_point_references("scorers"))):
             part, _, rest = rest.partition(":")
             name = f"{name}:{part}" if part else name
         table: dict[str, JsonValue] = {"name": name}

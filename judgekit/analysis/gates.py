@@ -13,7 +13,7 @@ from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
 from judgekit.runs.scorer_counts import UNSCORED_STATUSES
 from judgekit.runs.summary import Summary
-from judgekit.runs.summary_text import ScorerSummary, one_line
+from judgekit.runs.summary_text import REASON_SHOWN, ScorerSummary, one_line
 from judgekit.score import ScoreStatus
 
 _GATE = re.compile(r"\s*(?P<name>.*?)\s*(?P<operator>>=|<=|==|>|<)\s*(?P<bound>[^<>=]*?)\s*", re.DOTALL)
@@ -195,7 +195,7 @@ def _under_half(line: ScorerSummary) -> str:
 
 def _unmeasured(line: ScorerSummary) -> str:
     """Return why a scorer scored no sample."""
-    reasons = (f"{times}: {one_line(reason)}" for times, reason in line.unscored_reasons())
+    reasons = (f"{times}: {one_line(reason, REASON_SHOWN)}" for times, reason in line.unscored_reasons())
     return f"{line.scorer} scored none of {line.qualifier}{count_text(line.total, 'sample')}: {'; '.join(reasons)}"
 
 

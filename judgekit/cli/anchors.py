@@ -35,9 +35,7 @@ def freeze(
     n: Annotated[
         int, typer.Option("--n", "-n", min=MIN_ANCHORS, max=MAX_ANCHORS, metavar="N", help="The number of recordings.")
     ] = 80,
-    scorer: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The scorer; by default, the run's only one that asks a judge.")
-    ] = None,
+    scorer: options.JudgedScorerOption = None,
     seed: options.Seed = 0,
     replace: Annotated[
         bool,

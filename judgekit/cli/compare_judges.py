@@ -41,14 +41,7 @@ from judgekit.terminal import console, escaped_text
 @app.command("compare-judges")
 def compare(
     file: options.RecordingsArgument,
-    scorer: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="SCORER",
-            help="The scorer whose question the judges answer, as NAME or NAME:option=value,...; see judgekit scorers. Repeated, "
-            "with one judge: prompts to compare.",
-        ),
-    ] = None,
+    scorer: options.ScorersOption = None,
     judge: Annotated[
         list[str] | None,
         typer.Option(
@@ -97,7 +90,8 @@ def compare(
 ) -> None:
     """Compare judges, or prompts, on the same samples.
 
-    Shows how far they agree, what each costs, and which is closer to people.
+    Shows how far they agree, what each costs, and which is closer to people. Several judges answer the question of one scorer;
+    or one judge those of several scorers, whose prompts are compared.
 
     Each judge is a scorer of one run. The exit code does not depend on the differences.
     """

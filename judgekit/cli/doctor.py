@@ -4,7 +4,6 @@ import asyncio
 import os
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
-from typing import Annotated
 
 import typer
 from pydantic_core import to_jsonable_python
@@ -25,20 +24,14 @@ _NEAR = 90
 
 @app.command()
 def doctor(
-    judge: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="The judge to test: a model or a name from the config; by default, all judges of the config.",
-        ),
-    ] = None,
+    judge: options.JudgeName = None,
     config: options.ConfigFile = None,
     as_json: options.AsJson = False,
-    offline: Annotated[bool, typer.Option("--offline", help="Send no requests to other machines.")] = False,
+    offline: options.Offline = False,
 ) -> None:
     """Test each judge with a short question.
 
-    Also report when its model shuts down, if known. Exit code 0: every judge gave the right answer; 1: one did not.
+    Tests all judges of the config, unless one is named, and reports when its model shuts down, if known. Exit code 0: every judge gave the right answer; 1: one did not.
     """
     settings = Config(config, judge, os.environ, offline=offline)
     judges = settings.selected_judges()

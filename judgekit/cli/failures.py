@@ -8,7 +8,7 @@ import typer
 from pydantic import JsonValue
 
 from judgekit.cli import options
-from judgekit.cli.app import MAX_INTEGER, app
+from judgekit.cli.app import app
 from judgekit.cli.outcome import show_gates
 from judgekit.cli.outputs import check_outputs, print_json, print_line, print_written
 from judgekit.config import Config
@@ -63,14 +63,9 @@ def failures(
         ),
     ] = None,
     as_json: options.AsJson = False,
-    show: Annotated[
-        int, typer.Option(min=0, max=MAX_INTEGER, metavar="N", help="Show N messages to open of each issue.")
-    ] = 3,
+    show: Annotated[int, options.number("Show N messages to open of each issue.")] = 3,
     output: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Also write the issues to a file: .md, for a ticket, or .json."
-        ),
+        list[str] | None, options.output("Also write the issues to a file: .md, for a ticket, or .json.")
     ] = None,
     config: options.ConfigFile = None,
     store: options.StorePath = DEFAULT_RUNS_PATH,

@@ -15,30 +15,31 @@ from judgekit.formats.inspection import Inspection
 from judgekit.formats.reading import Recordings
 from judgekit.terminal import console, printable
 
-_CALLS = "tool calls"
-_ALWAYS = "conversations"
-_ANSWERS = "a reference answer"
-_SCORERS: Mapping[str, Sequence[str]] = {
-    _ALWAYS: ("unfinished",),
-    _CALLS: ("errors_ignored", "max_repeated_calls"),
+_Scorers = Mapping[str, Sequence[str]]
+_SCORERS: _Scorers = {
+    "conversations": ("unfinished",),
+    "tool calls": ("errors_ignored", "max_repeated_calls"),
     "reference_tool_calls": ("tool_call_f1", "tool_call_accuracy"),
-    _ANSWERS: ("answer_match",),
+    "answers": ("answer_match",),
     "prediction": ("classification",),
     "ranking": ("ndcg",),
 }
 """Scorers that ask no judge, by what they need."""
-_JUDGED: Mapping[str, Sequence[str]] = {
-    _ALWAYS: ("agent_goal_accuracy_without_reference",),
-    _CALLS: ("prompt:tool_selection",),
+_JUDGED: _Scorers = {
+    "conversations": ("agent_goal_accuracy_without_reference",),
+    "tool calls": ("prompt:tool_selection",),
     "reference": ("agent_goal_accuracy_with_reference",),
     "reference_topics": ("topic_adherence",),
     "documents": ("groundedness",),
 }
-_GATE = """\
+_HEAD = """\
+# {file}: {conversations} in the format {format}.
+# judgekit scorers NAME shows the options of a scorer; judgekit inspect, what is in the file.
+
 # Exit with code 1 unless these hold:
 # gate = ["{scorer} >= 0.9", "failed <= 1%"]
 """
-_JUDGE = """\
+_JUDGE = """
 # The judge of scorers that ask one, and the most it may spend in a run. Its key is read from OPENAI_API_KEY.
 # judgekit doctor tests it, and judgekit run --dry-run says what a run would cost.
 #
@@ -65,38 +66,33 @@ def init(
     for sample in recordings.samples(inspection.add_problem):
         inspection.add(sample)
     inspection.must_have_any()
-    formats = ", ".join(dict.fromkeys(recordings.formats.values()))
+    calls, references = inspection.calls["assistant"], inspection.references
+    answers = 0 if calls else references["reference"] + references["references"]  # else they are outcomes
+    counts = {"conversations": inspection.conversations, "tool calls": calls, "answers": answers, **references}
+    scorers, judged = (list(_tables(kind, counts)) for kind in (_SCORERS, _JUDGED))
+    head = _HEAD.format(
+        file=printable(file),
+        conversations=count_text(inspection.conversations, "conversation"),
+        format=", ".join(dict.fromkeys(recordings.formats.values())),
+        scorer=scorers[-1].split('"')[1],
+    )
+    commented = [table.replace("\n", "\n# ").removesuffix("# ") for table in judged]
     try:
         with config.open("x", encoding="utf-8") as written:
-            written.writelines(f"{part}\n" for part in _parts(file, formats, inspection))
+            written.write("".join((head, *scorers, _JUDGE, *commented)))
     except FileExistsError:
         raise ConfigError(f"{config} exists: name another file with --config, or remove it first") from None
     print_line(f"wrote {config}; next: judgekit run {file}", console(stderr=True))
 
 
-def _parts(file: str, formats: str, inspection: Inspection) -> Iterator[str]:
-    """Yield the parts of the config: what it is for, gates, scorers without a judge, the judge, and its scorers."""
-    total = inspection.conversations
-    calls, references = inspection.calls["assistant"], inspection.references
-    answers = 0 if calls else references["reference"] + references["references"]  # else they are outcomes
-    counts = {_ALWAYS: total, _CALLS: calls, _ANSWERS: answers, **references}
-    yield f"# {printable(file)}: {count_text(total, 'conversation')} in the format {formats}."
-    yield "# judgekit scorers NAME shows the options of a scorer; judgekit inspect, what is in the file.\n"
-    scorers = {name: need for need, names in _SCORERS.items() if counts.get(need) for name in names}
-    yield _GATE.format(scorer=[*scorers][-1])
-    for name, need in scorers.items():
-        yield _scorer(name, need, counts[need], total)
-    yield _JUDGE
-    judged = {name: need for need, names in _JUDGED.items() if counts.get(need) for name in names}
-    for name, need in judged.items():
-        yield "\n".join(f"# {line}" for line in _scorer(name, need, counts[need], total).splitlines()) + "\n"
-    if inspection.labels.counts:
-        names = ", ".join(printable(name) for name in inspection.labels.counts)
-        yield f"# Scores that came with the recordings: {names}. judgekit scorers imported says how to compare them."
-
-
-def _scorer(name: str, need: str, count: int, total: int) -> str:
-    """Return the table of a scorer, with what it needs."""
-    base, _, prompt = name.partition(":")
-    has = "" if need in (_ALWAYS, _CALLS) else f"  # {count:,} of {count_text(total, 'conversation')} have {need}"
-    return f'[[scorers]]{has}\nname = "{base}"\n' + (f'prompt = "{prompt}"\n' if prompt else "")
+def _tables(scorers: _Scorers, counts: Mapping[str, int]) -> Iterator[str]:
+    """Yield the tables of those scorers that have what they need, and how many conversations have it."""
+    for need, names in scorers.items():
+        for name in names if counts.get(need) else ():
+            base, _, prompt = name.partition(":")
+            has = (
+                ""
+                if need in ("conversations", "tool calls")
+                else f"  # {counts[need]:,} of {counts['conversations']:,} have {need}"
+            )
+            yield f'\n[[scorers]]{has}\nname = "{base}"\n' + (f'prompt = "{prompt}"\n' if prompt else "")

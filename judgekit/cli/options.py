@@ -10,6 +10,7 @@ import typer
 from judgekit import registry
 from judgekit.cli.app import MAX_INTEGER
 from judgekit.errors import ConfigError, join_limited, short_repr
+from judgekit.formats.unread import misspelled_column
 from judgekit.jobs.building import Engine
 from judgekit.jobs.options import SampleChoice
 from judgekit.locations import location_text
@@ -67,6 +68,16 @@ NoAnswerOption: TypeAlias = Annotated[
     typer.Option(
         help="The score of a recording that stops after the user's message, where an answer is looked for: failed (the "
         "default), since a reply may not have been recorded, or zero, as if the agent had failed."
+    ),
+]
+ScorersOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scorer",
+        "-s",
+        metavar="SCORER",
+        help="A scorer, as NAME or NAME:option=value,... (see judgekit scorers), or your own as FILE.py:NAME or "
+        "PACKAGE.MODULE:NAME; may be repeated.",
     ),
 ]
 JudgeName: TypeAlias = Annotated[
@@ -193,6 +204,8 @@ def parse_columns(texts: Sequence[str] | None) -> dict[str, str]:
             raise ConfigError(f"--column {text}: expected THEIRS=OURS, such as question=input")
         if theirs in columns:
             raise ConfigError(f"--column {text}: {theirs!r} is given twice")
+        if meant := misspelled_column(ours):
+            raise ConfigError(f"--column {text}: no column of judgekit is called {ours!r}, did you mean {meant!r}?")
         columns[theirs] = ours
     return columns
 

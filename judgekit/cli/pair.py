@@ -22,20 +22,13 @@ _SHOWN = 5
 
 @app.command()
 def pair(
-    file: Annotated[
-        str,
-        typer.Argument(
-            parser=location_text, metavar="FILE", help="Recorded conversations, in any format that judgekit reads."
-        ),
-    ],
+    file: options.RecordingsArgument,
     baseline: Annotated[
         str,
         typer.Argument(parser=location_text, metavar="BASELINE", help="Recordings of the same tasks, to compare with."),
     ],
     output: Annotated[str, options.output("The JSONL file or URL of pairs to write.")],
-    format: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The format of both files; by default, detected for each.")
-    ] = None,
+    format: options.Format = None,
 ) -> None:
     """Join two files by id, for the scorer pairwise.
 

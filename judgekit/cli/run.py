@@ -86,16 +86,7 @@ def demo(
 @app.command()
 def run(
     file: options.RecordingsArgument,
-    scorer: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--scorer",
-            "-s",
-            metavar="SCORER",
-            help="A scorer, as NAME or NAME:option=value,... (see judgekit scorers), or your own as FILE.py:NAME or "
-            "PACKAGE.MODULE:NAME; may be repeated.",
-        ),
-    ] = None,
+    scorer: options.ScorersOption = None,
     judge: options.JudgeName = None,
     format: options.Format = None,
     column: options.ColumnOption = None,

@@ -12,6 +12,7 @@ from judgekit.errors import ConfigError
 from judgekit.runs.results import Run
 from judgekit.runs.store import DEFAULT_RUNS_PATH
 from judgekit.terminal import console, printable_lines
+from judgekit.traces.message import JsonObject
 from judgekit.traces.rendering import compact_json
 
 _NOT_SHOWN = {"schema_version", "id", "trace", "baseline"}
@@ -38,27 +39,29 @@ def show(
         conversation = kept.trace.render(budget_tokens=max_tokens)
     scores: list[JsonValue] = [row.score.model_dump(mode="json", exclude={"calls", "aggregate"}) for row in rows]
     if as_json:
-        head: dict[str, JsonValue] = {"run": stored.number, "sample": rows[0].sample_id, "number": number}
-        print_json({**head, "about": about, "conversation": conversation, "scores": scores})
+        shown: JsonObject = {
+            "sample": rows[0].sample_id,
+            "number": number,
+            "about": about,
+            "conversation": conversation,
+        }
+        print_json({"run": stored.number, **shown, "scores": scores})
         return
     lines = [f"sample {rows[0].sample_id} (#{number}) of run {stored.number}"]
     lines += [f"{name}: {compact_json(given)}" for name, given in about.items()]
     lines += ["", conversation, ""]
     for row in rows:
-        score = row.score
-        number_text = score.status if score.value is None else f"{score.value:.2f}"
-        label = f" ({score.label})" if score.label else ""
-        lines.append(f"{row.scorer}: {number_text}{label}: {score.reason or 'no reason given'}")
-        lines += [f"  warning: {warning}" for warning in score.warnings]
+        verdict = row.score.status if row.score.value is None else f"{row.score.value:.2f}"
+        label = f" ({row.score.label})" if row.score.label else ""
+        lines.append(f"{row.scorer}: {verdict}{label}: {row.score.reason or 'no reason given'}")
+        lines += [f"  warning: {warning}" for warning in row.score.warnings]
     console().print(printable_lines("\n".join(lines)), soft_wrap=True)
 
 
 def _number(run: Run, sample: str) -> int:
     """Return the number of the sample with this id, or with this number after a #."""
     ids = {row.index: row.sample_id for row in run.rows()}
-    matching = [number for number, name in ids.items() if name == sample] or [
-        number for number in ids if f"#{number}" == sample
-    ]
+    matching = [number for number, name in ids.items() if sample in (name, f"#{number}")]
     if not matching:
         raise ConfigError.unknown(f"sample of run {run.number}", sample, dict.fromkeys(ids.values()))
     if len(matching) > 1:

@@ -198,7 +198,9 @@ class File:
             first, second = next(objects, None), next(objects, None)
             if first is not None and second is not None and self._is_json(first.text):
                 return None
-            raise TraceError(_not_json(error), path=self.path) from error
+            is_text = "expected value at line 1 column 1" in str(error)
+            hint = "; it holds other text, and judgekit formats lists what can be read" if is_text else ""
+            raise TraceError(f"{_not_json(error)}{hint}", path=self.path) from error
 
     def _content(self) -> bytes:
         with self.open() as stream:

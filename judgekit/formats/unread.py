@@ -104,6 +104,13 @@ def canonical_column(column: str) -> str | None:
     return _REFERENCES[near] if near and not name.startswith(near) else None  # `reference_id` is another column
 
 
+def misspelled_column(name: str) -> str:
+    """Return our column that a name is most similar to, if it is not one of them, nor its plural."""
+    own = {"input", "messages", *RESPONSE_COLUMNS, *References.__annotations__}
+    near = closest_name(name, own, 0.8)
+    return near if name not in (*own, f"{near}s") else ""
+
+
 def column_option(old_name: str, new_name: str) -> str:
     """Return the command line option that renames a column, quoted for the shell."""
     return f"{COLUMN_OPTION} {shlex.quote(f'{old_name}={new_name}')}"

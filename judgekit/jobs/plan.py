@@ -126,19 +126,14 @@ class RunPlan:
     def as_json(self) -> JsonValue:
         """Return the plan as JSON."""
         names = ("requests", "cached", "tokens", "cost_usd")
-        lines = [
-            {
-                "scorer": line.scorer,
-                "samples": line.total,
-                "reasons": {status: dict(line.reasons.get(status, {})) for status in ("skipped", "abstained")},
-                "errors": dict(line.errors),
-                **{name: getattr(line, name) for name in names},
-            }
-            for line in self.summary
-        ]
+        scorers: list[JsonValue] = []
+        for line in self.summary:
+            skipped: JsonValue = dict(line.reasons.get("skipped", {}))
+            costs = {name: getattr(line, name) for name in names}
+            scorers.append({"name": line.scorer, "samples": line.total, "skipped": skipped, **costs})
         return {
             **{name: getattr(self, name) for name in (*names, "samples", "stored_bytes", "together")},
-            "scorers": lines,
+            "scorers": scorers,
             "notes": [*self.notes()],
             "unread_records": [*map(str, self.problems.unread_records)],
         }

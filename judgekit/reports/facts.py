@@ -20,7 +20,7 @@ def run_facts(run: Run) -> dict[str, JsonValue]:
         "started": started,
         "ended": ended,
         "stopped": run.stop_reason,
-        "inputs": [file.model_dump() for file in run.inputs],
+        "inputs": [file.model_dump(mode="json") for file in run.inputs],
         "notes": list(run.notes),
         "version": run.record.version,
     }

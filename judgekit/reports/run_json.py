@@ -6,6 +6,7 @@ from pydantic import JsonValue
 
 from judgekit.analysis.corrected_means import describe_correction, gate_fitness, mean_bounds, run_corrections
 from judgekit.analysis.gates import GateResults
+from judgekit.reports.facts import run_facts
 from judgekit.runs.audit_records import Correction
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
@@ -33,12 +34,10 @@ def run_json(
         scorers.append({"name": name, **described, "gate": fitness, "shown": rows})
     failed = [f"some scores failed: {name}" for name in gates.undecided]
     return {
-        "run": run.number,
-        **record.model_dump(mode="json", include={"id", "started_at", "ended_at", "stop_reason", "version"}),
-        **run.description._asdict(),
+        **run_facts(run),
+        "id": record.id,
         "state": run.state,
         "took_seconds": None if record.took is None else record.took.total_seconds(),
-        "inputs": [file.path for file in record.inputs],
         "samples": run.samples.samples,
         "count_precision": run.samples.count_precision,
         "scorers": scorers,
@@ -47,7 +46,6 @@ def run_json(
         "gates_met": gates.met,
         "failures": [*failed, *gates.unmeasured.values()],
         "unread_records": list(unread_records),
-        "notes": list(run.notes),
     }
 
 

@@ -402,8 +402,8 @@ class RunRecord(FrozenModel):
         """The time that was worked or, if nobody measured it, from begin to end; ``None`` until it has ended."""
         if self.ended_at is None:
             return None
-        is_measured = self.worked_seconds is not None
-        return timedelta(seconds=round(self.worked_seconds or 0)) if is_measured else self.ended_at - self.started_at
+        whole = self.ended_at - self.started_at
+        return whole if self.worked_seconds is None else timedelta(seconds=round(self.worked_seconds))
 
     @property
     def unfinished(self) -> str:

@@ -10,7 +10,7 @@ from math import isfinite
 from judgekit.aggregates.total import PackedScores
 from judgekit.errors import ConfigError, join_limited, unknown_name_message
 from judgekit.runs.rows import Row
-from judgekit.runs.summary_text import ScorerSummary, one_line
+from judgekit.runs.summary_text import REASON_SHOWN, ScorerSummary, one_line
 from judgekit.traces.rendering import quoted_name
 
 _RECORDED = 8
@@ -153,7 +153,9 @@ class Summary:
         lines = [f"{line.scorer:<{width}}  {'  '.join(line.parts())}" for line in self]
         for line in self:
             lines += [f"{line.scorer}: {note}" for note in line.notes()]
-            lines += [f"{line.scorer}: {times}: {one_line(reason)}" for times, reason in line.unscored_reasons()]
+            lines += [
+                f"{line.scorer}: {times}: {one_line(reason, REASON_SHOWN)}" for times, reason in line.unscored_reasons()
+            ]
         if names := sorted(map(one_line, self.unmerged_slices)):
             lines.append(
                 f"slices left out, since a part has too many labels to count all: {join_limited(names, _NAMED)}"

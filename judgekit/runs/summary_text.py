@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from math import ceil
 
-from judgekit.errors import count_text, join_limited
+from judgekit.errors import count_text, join_limited, truncated
 from judgekit.runs.model_families import model_families
 from judgekit.runs.scorer_counts import UNSCORED_STATUSES, ScorerCounts
 from judgekit.score import NOT_FAILED, ScoreStatus
@@ -15,7 +15,11 @@ _WARNINGS_SHOWN = 3
 _REASONS_SHOWN = 3
 _SAMPLES_SHOWN = 5
 _NAME_SHOWN = 80
+REASON_SHOWN = 400
+"""The characters of a reason that show the cause of an error, which may follow a URL and a message of a server."""
 _NAMED = 3
+_PLANNED = "PlannedError"
+"""The error of scores in a plan, which asks no judge."""
 
 
 def format_count(count: float) -> str:
@@ -28,8 +32,8 @@ class ScorerSummary(ScorerCounts):
 
     def coverage(self) -> str:
         """Return how many samples the number covers, and the statuses of the others."""
-        planned = self.errors["PlannedError"]  # in a plan, which asks no judge
-        errors = self.errors - Counter({"PlannedError": planned})
+        planned = self.errors[_PLANNED]
+        errors = self.errors - Counter({_PLANNED: planned})
         counts = Counter({**self.counts, "failed": self.counts["failed"] - planned})
         classes = {"failed": f" ({format_counts(errors)})" if errors else ""}
         others = [
@@ -112,10 +116,12 @@ class ScorerSummary(ScorerCounts):
         For each of these statuses, or of all, these are the three most common reasons, and the number of samples with another one.
         """
         for status in statuses or UNSCORED_STATUSES:
-            common = self.reasons.get(status, Counter[str]()).most_common(_REASONS_SHOWN)
+            reasons = self.reasons.get(status, Counter[str]())
+            planned = {reason: times for reason, times in reasons.items() if reason.startswith(f"{_PLANNED}: ")}
+            common = (reasons - Counter(planned)).most_common(_REASONS_SHOWN)
             for reason, times in common:
                 yield f"{times:,} {status}", reason
-            if more := self.counts[status] - sum(times for _, times in common):
+            if more := self.counts[status] - sum(planned.values()) - sum(times for _, times in common):
                 yield f"{more:,} {status}", "other reasons"
 
     def label_shares(self) -> str:
@@ -131,10 +137,9 @@ class ScorerSummary(ScorerCounts):
         return f"{value} ({self.coverage()})"
 
 
-def one_line(name: str) -> str:
+def one_line(name: str, limit: int = _NAME_SHOWN) -> str:
     """Return a name or a reason on one line, since both may come from recordings."""
-    name = name if name.isprintable() else ascii(name)
-    return name if len(name) <= _NAME_SHOWN else f"{name[: _NAME_SHOWN - 3]}..."
+    return truncated(name if name.isprintable() else ascii(name), limit)
 
 
 def _figure(value: float | None) -> str:

@@ -8,9 +8,10 @@ from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias, TypedDict, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 from pydantic_core import from_json, to_json
 
+from judgekit.errors import unknown_name_message
 from judgekit.traces.equality import MOST_LEVELS, is_deeper, loses_keys, repeated_keys
 from judgekit.traces.fast_models import CheckedInC, set_unvalidated
 from judgekit.traces.media import parse_data_url
@@ -53,7 +54,14 @@ class FrozenModel(BaseModel):
                     if name in fields:
                         raise TypeError(f"{type(self).__name__} got multiple values for {name!r}")
                     fields[name] = value
-            self.__pydantic_validator__.validate_python(fields, self_instance=self)
+            try:
+                self.__pydantic_validator__.validate_python(fields, self_instance=self)
+            except ValidationError as error:
+                own = {field.alias or name for name, field in type(self).model_fields.items()}
+                for name in fields.keys() - own:
+                    guess = "content" if name == "text" and "content" in own else ""
+                    error.add_note(unknown_name_message(f"field of {type(self).__name__}", name, sorted(own), guess))
+                raise
 
         # pydantic calls an overridden __init__ for every value that it parses, which triples the cost, unless it is
         # marked as only validating. RootModel does the same.

@@ -278,7 +278,7 @@ def test_a_reason_on_a_terminal_of_python_steers_nothing_and_takes_one_line():
     (_, told) = str(summary).split("\n")
     assert told.startswith("s: 1 failed: '\\x1b[2J\\n")
     assert told.isprintable()
-    assert len(told) < 100
+    assert len(told) < 450  # the cause of an error may follow a URL
 
 
 def labeled(*labels: tuple[str, float]) -> ScorerSummary:
