@@ -30,9 +30,7 @@ from judgekit.traces.images import ImageSettings
 
 REFERENCE = Path(__file__).parent / "reference"
 HELP = "# Command line\n\nEvery command and its options, as `judgekit COMMAND --help` shows them.\n"
-SHARED = (
-    "## Shared options\n\nOptions that several commands have, each of which lists their names after its own options.\n"
-)
+SHARED = "## Shared options\n\nArguments and options that several commands have. Each command lists their names after its own.\n"
 ERRORS = """# Errors
 
 Every error that judgekit raises on purpose. [Judges](../judges.md#retries-and-errors) says which of them
@@ -49,26 +47,22 @@ SCORER_KEYS = """## [[scorers]]
 The scorers of a run that names none with `--scorer`. Each is a table, or a text as after `--scorer`:
 `scorers = ["tool_call_f1", "prompt:tone"]`.
 
-| key | value | |
-|---|---|---|
-| `name` | text | Required. A name of `judgekit scorers`, or your own as `file.py:NAME` or `package.module:NAME`. |
-| `as` | text | The name of the scores, so that a scorer may be there twice. |
-| `judge` | text | The judge: its name in the file, or a model. By default, that of `--judge`, of `JUDGEKIT_JUDGE`, or `default`. |
-| `repeats` | whole number or `"auto"` | Ask so many times, for the majority; `"auto"`: until one answer has a clear lead. |
-| `min_confidence` | number | Abstain, or escalate, if the judge is less confident. |
-| `escalate` | table | The scorer to ask then; or `{judge = "large", below = 0.8}`: the same question to another judge. |
-| others | | The options of the scorer: `judgekit scorers` and [Python](judged-scorers.md) list them. |
+- `name` (text): Required. A name of `judgekit scorers`, or your own as `file.py:NAME` or `package.module:NAME`.
+- `as` (text): The name of the scores, so that a scorer may be there twice.
+- `judge` (text): The judge: its name in the file, or a model. By default, that of `--judge`, of `JUDGEKIT_JUDGE`, or `default`.
+- `repeats` (whole number or `"auto"`): Ask so many times, for the majority; `"auto"`: until one answer has a clear lead.
+- `min_confidence` (number): Abstain, or escalate, if the judge is less confident.
+- `escalate` (table): The scorer to ask then; or `{judge = "large", below = 0.8}`: the same question to another judge.
+- all options of the scorer: `judgekit scorers` and [Python](judged-scorers.md) list them.
 
 `judge`, `repeats`, `min_confidence` and `escalate` are for [scorers that ask a judge](../judged-scorers.md).
 
 ## Environment variables
 
-| variable | |
-|---|---|
-| `JUDGEKIT_JUDGE` | The judge of scorers that name none. |
-| `JUDGEKIT_REDIS_URL` | The address of a shared cache, with `cache = {env = "JUDGEKIT_REDIS_URL"}`. |
-| `JUDGEKIT_CACHE_SECRET` | [Signs](../scale.md#who-may-write-to-it) the replies in a shared cache. |
-| `OPENAI_API_KEY` and others | The keys of providers, under the providers' usual names. |
+- `JUDGEKIT_JUDGE`: the judge of scorers that name none.
+- `JUDGEKIT_REDIS_URL`: the address of a shared cache, with `cache = {env = "JUDGEKIT_REDIS_URL"}`.
+- `JUDGEKIT_CACHE_SECRET` [signs](../scale.md#who-may-write-to-it) the replies in a shared cache.
+- `OPENAI_API_KEY` and others: the keys of providers, under the providers' usual names.
 """
 TABLES: Sequence[tuple[str, str, type[BaseModel]]] = (
     ("Top level", "`judges` and `scorers` are described below.", ConfigFile),
@@ -83,12 +77,10 @@ TYPES = {int: "INTEGER", float: "NUMBER", str: "TEXT", Path: "FILE"}
 
 
 class Entry(NamedTuple):
-    """A command as the page shows it, or a group of commands, which has no usage."""
+    """A command as the page shows it, or a group of commands, which has no options."""
 
     heading: str
-    usage: str
     description: str
-    arguments: Sequence[str]
     options: Sequence[str]
 
 
@@ -108,18 +100,18 @@ def command_line() -> str:
     sections = [HELP, SHARED, "\n".join((*(shared[name] for name in sorted(shared)), ""))]
     for entry in entries:
         sections.append(f"{entry.heading}\n")
-        sections += [f"```text\n{entry.usage}\n```\n"] if entry.usage else []
         sections.append(f"{entry.description}\n")
         own = [row for row in entry.options if row not in shared.values()]
         if named := [_option_name(row) for row in entry.options if row in shared.values()]:
             own.append(f"- also {', '.join(f'`{name}`' for name in named)}")
-        sections += ["\n".join((*entry.arguments, *own, ""))] if entry.arguments or own else []
+        sections += ["\n".join((*own, ""))] if own else []
     return "\n".join(sections)
 
 
 def _option_name(row: str) -> str:
-    """Return the long name in a row: ``--output`` in ``- `-o, --output FILE`: ...``."""
-    return str(re.findall(r"--[a-z-]+", row)[0])
+    """Return an option's long name in a row, ``--output`` in ``- `-o, --output FILE`: ...``, or an argument's name."""
+    shown = str(re.findall("^- `([^`]+)`", row)[0])
+    return next((word.rstrip(",") for word in shown.split() if word.startswith("--")), shown)
 
 
 def _name(command: CommandInfo) -> str:
@@ -127,7 +119,7 @@ def _name(command: CommandInfo) -> str:
 
 
 def _group(words: tuple[str, ...], group: typer.Typer) -> Iterator[Entry]:
-    yield Entry(f"## {' '.join(words)}", "", str(group.info.help), (), ())
+    yield Entry(f"## {' '.join(words)}", str(group.info.help), ())
     for command in group.registered_commands:
         yield _command((*words, _name(command)), command, "###")
 
@@ -135,21 +127,13 @@ def _group(words: tuple[str, ...], group: typer.Typer) -> Iterator[Entry]:
 def _command(words: tuple[str, ...], command: CommandInfo, heading: str) -> Entry:
     callback: Any = command.callback
     hints = typing.get_type_hints(callback, include_extras=True)
-    arguments: list[str] = []
-    usage = [*words]
     options: list[str] = []
     for name, parameter in signature(callback).parameters.items():
         (info,) = (one for one in hints[name].__metadata__ if isinstance(one, ArgumentInfo | OptionInfo))
         kind = hints[name].__origin__
-        if isinstance(info, ArgumentInfo):
-            shown = info.metavar or name.upper()
-            usage.append(f"[{shown}]" if parameter.default is not Parameter.empty else shown)
-            arguments.append(_row(shown, info, kind, parameter.default))
-        else:
-            options.append(_row(_declared(name, info, kind), info, kind, parameter.default))
-    if options:
-        usage.insert(len(words), "[OPTIONS]")
-    return Entry(f"{heading} {' '.join(words)}", " ".join(usage), cleandoc(getdoc(callback) or ""), arguments, options)
+        shown = info.metavar or name.upper() if isinstance(info, ArgumentInfo) else _declared(name, info, kind)
+        options.append(_row(shown, info, kind, parameter.default))
+    return Entry(f"{heading} {' '.join(words)}", cleandoc(getdoc(callback) or ""), options)
 
 
 def _declared(name: str, info: OptionInfo, kind: object) -> str:
@@ -187,21 +171,17 @@ def _row(shown: str, info: ArgumentInfo | OptionInfo, kind: object, default: obj
     return f"- `{shown}`: {text.strip()}"
 
 
-def _cells(*cells: str) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
-
-
 def config_page() -> str:
     """Return the page of the config file: a table of keys for each of its tables."""
     sections = [CONFIG]
     for title, text, model in TABLES:
         meanings = _attributes(model)
         rows = [
-            _cells(f"`{name}`", _value(field), _meaning(meanings[name], field))
+            f"- `{name}` ({_value(field)}): {_meaning(meanings[name], field)}"
             for name, field in model.model_fields.items()
             if name not in ONLY_IN_PYTHON
         ]
-        sections.append("\n".join((f"## {title}\n", f"{text}\n", "| key | value | |", "|---|---|---|", *rows, "")))
+        sections.append("\n".join((f"## {title}\n", f"{text}\n", *rows, "")))
     return "\n".join((*sections, SCORER_KEYS))
 
 

@@ -417,7 +417,7 @@ def short_repr(value: object) -> str:
 
 
 def short_reprs(values: Sequence[object]) -> list[str]:
-    """Return the reprs of values that are shown beside each other, shortened to fit a message; see `tell_apart`."""
+    """Return the reprs of values that are shown next to each other, shortened to fit a message; see `tell_apart`."""
     return tell_apart(list(map(repr, values)), 80)
 
 

@@ -1,7 +1,7 @@
-r"""Texts that look alike and differ: ``caf\u0065\u0301`` beside ``caf\u00e9``, or a no-break space beside a space.
+r"""Texts that look alike and differ: ``caf\u0065\u0301`` and ``caf\u00e9``, or a no-break space next to a space.
 
 Unicode has several spellings of a letter (NFC and NFD), many spaces, and characters that nobody sees: zero-width ones,
-direction marks, soft hyphens. Wherever two texts are shown beside each other, they are shown by `tell_apart`.
+direction marks, soft hyphens. Wherever two texts are shown next to each other, they are shown by `tell_apart`.
 """
 
 from collections import defaultdict
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def tell_apart(texts: Sequence[str], limit: int | None = None) -> list[str]:
-    """Return texts that are shown beside each other, with escapes where some look alike and differ; others as they are.
+    """Return texts that are shown next to each other, with escapes where some look alike and differ; others as they are.
 
     With a ``limit``, each is cut off with three dots after so many characters. Where the difference would be cut off, a
     text begins shortly before it.

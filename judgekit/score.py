@@ -96,8 +96,8 @@ class JudgeCall(FrozenModel):
     Attributes:
         judge: The name of the judge.
         prompt: The name of the prompt with its version.
-        model: The model as reported by the provider, also for cached replies; ``None`` if not reported.
-        system_fingerprint: The provider's fingerprint of the system, also for cached replies; ``None`` if not reported.
+        model: The model as reported by the provider, even for cached replies; ``None`` if not reported.
+        system_fingerprint: The provider's fingerprint of the system, even for cached replies; ``None`` if not reported.
         cached: Whether the reply came from the cache. It then cost nothing.
         usage: The token counts, for cached replies those of the original request; ``None`` if not reported.
         cost_usd: The cost in US dollars; ``None`` if the price is unknown.

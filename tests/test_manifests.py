@@ -2,7 +2,6 @@
 
 import copy
 import os
-import re
 import shlex
 import subprocess
 from collections.abc import Callable, Iterator
@@ -17,7 +16,7 @@ import yaml
 from judgekit.cli.run import run
 
 KUBERNETES = "1.37"
-DOCS = Path(__file__).parents[1] / "docs"
+EXAMPLES = Path(__file__).parents[1] / "examples"
 TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
 GROUP = {"rayStartParams": TEXTS, "template": {"type": "object"}}
 
@@ -57,11 +56,8 @@ RAY_JOB = closed(
 
 
 def manifests() -> Iterator[tuple[str, Any]]:
-    for page in sorted(DOCS.glob("*.md")):
-        for found in re.finditer(r'^```yaml title="([^"]+)"\n(.*?)^```$', page.read_text(), re.MULTILINE | re.DOTALL):
-            content = yaml.safe_load(found[2])
-            if "apiVersion" in content:
-                yield found[1], content
+    for path in sorted(EXAMPLES.glob("*.yaml")):
+        yield path.name, yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
 MANIFESTS = dict(manifests())
@@ -81,7 +77,7 @@ def check(manifest: Any) -> None:
         assert containers[0]["name"].startswith("ray-")  # Ray runs in the first
 
 
-def test_the_docs_have_an_indexed_job_and_a_ray_job():
+def test_the_examples_have_an_indexed_job_and_a_ray_job():
     assert {name: content["kind"] for name, content in MANIFESTS.items()} == {
         "job.yaml": "Job",
         "rayjob.yaml": "RayJob",

@@ -131,7 +131,7 @@ def test_the_generated_pages_are_what_the_script_writes():
 
 def test_the_page_of_the_config_file_has_every_key_that_a_config_may_have():
     sections = (DOCS / "reference/config.md").read_text(encoding="utf-8").split("\n## ")[1:]
-    keys = {text.partition("\n")[0]: re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) for text in sections}
+    keys = {text.partition("\n")[0]: re.findall(r"^- `(\w+)` \(", text, re.MULTILINE) for text in sections}
     assert keys["Top level"] == [*ConfigFile.model_fields]
     assert keys["[judges.NAME]"] == [name for name in JudgeSettings.model_fields if name != "client"]  # a Python object
     tables = {"price": Price, "budget": Budget, "images": ImageSettings}

@@ -117,7 +117,7 @@ async def aalign(
     A model reads the labels with the role ``train`` and writes candidates: guidelines, rewritten questions, and
     examples. Those that copy a recording, or change the scale, are refused. The judge answers the others on the samples
     with the role ``validation``; the one that agrees best is tested once on those with the role ``test``. The new prompt is
-    written beside the old one and, if the run is in a file, the new judge gets an audit record from the ``test`` labels alone.
+    written next to the old one and, if the run is in a file, the new judge gets an audit record from the ``test`` labels alone.
 
     Args:
         scorer: The scorer with the old question, such as ``PromptScorer("tone", judge)``.
@@ -136,7 +136,7 @@ async def aalign(
         ConfigError: The scorer cannot be aligned, the run has no such scorer or no text, or the file exists.
         TraceError: A label is not on the scale.
         JudgeError: A judge cannot be asked; replies so far are cached, so the same call continues from there.
-        StoreError: A file beside the run cannot be read or written.
+        StoreError: A file next to the run cannot be read or written.
     """
     aligning = await asyncio.to_thread(
         prepare,

@@ -218,7 +218,7 @@ class Aligning:
     # Asking.
 
     async def _judge(self, cases: Sequence[Case], scorers: Sequence[PromptScorer]) -> Sequence[Row]:
-        """Return the rows of scores, in order. All of the alignment shares the budgets of a run, also if it is repeated."""
+        """Return the rows of scores, in order. All of the alignment shares the budgets of a run, even if it is repeated."""
         rows: list[Row] = []
         tasks = make_tasks([case.sample for case in cases], scorers)
         with in_run(self._budget):

@@ -56,7 +56,7 @@ def audit(
     epsilon: float = 0.2,
     keep: bool = True,
 ) -> Audit:
-    """Compare the judges of a run with human labels, and store an audit record of the findings beside the run.
+    """Compare the judges of a run with human labels, and store an audit record of the findings next to the run.
 
     The mean is corrected by PPI++ if the labeled samples are a random sample of the run, or nothing suggests that they
     are not; in the latter case it is corrected within each verdict, as far as each has labels, so that a selection by
@@ -124,7 +124,7 @@ def audit(
 
 
 def _combined(run: Run, labels: Sequence[HumanLabel]) -> tuple[CombinedLabels, str]:
-    """Return labels with those stored beside the run, where they are stored too, or why they cannot be."""
+    """Return labels with those stored next to the run, where they are stored too, or why they cannot be."""
     try:
         return combine_labels(run, labels, keep=bool(labels) and run.store.path is not None), ""
     except StoreError as error:

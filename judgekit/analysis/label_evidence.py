@@ -17,7 +17,7 @@ _MANY = 20  # labels that an imperfect judge seldom agrees with throughout
 
 
 def record_obstacles(run: Run, record: ScorerRecord, labels: Sequence[HumanLabel], obstacle: str) -> Iterator[str]:
-    """Yield why labels leave no audit record, besides an obstacle to storing them."""
+    """Yield why labels leave no audit record, apart from an obstacle to storing them."""
     if obstacle:
         yield f"{obstacle}. So this audit leaves no audit record"
     annotators = {label.annotator for label in labels if label.annotator is not None}

@@ -366,7 +366,7 @@ class VerdictPairs:
 
 
 def applicable_value(verdict: float | None) -> float:
-    """Return a verdict as a number, also if the question does not apply."""
+    """Return a verdict as a number, even if the question does not apply."""
     return NOT_APPLICABLE_VALUE if verdict is None else verdict
 
 

@@ -16,7 +16,7 @@ def assign_roles(
 ) -> Mapping[int, LabelRole]:
     """Return the role of each labeled sample by its number.
 
-    Roles on the sheet stand, also for other samples of the same group; `assigned_role` gives the others theirs. A
+    Roles on the sheet stand, even for other samples of the same group; `assigned_role` gives the others theirs. A
     recording that occurs twice has the first of its roles, and one that the question was aligned by before is read.
 
     Raises:

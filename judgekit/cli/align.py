@@ -60,7 +60,7 @@ def align(
             "--output",
             "-o",
             metavar="FILE",
-            help="The new prompt file; by default, NAME_aligned.md beside the old one.",
+            help="The new prompt file; by default, NAME_aligned.md next to the old one.",
         ),
     ] = None,
     config: options.ConfigFile = None,
@@ -152,7 +152,7 @@ def _labeled_run(runs: RunStore, scorer: str, labels: Sequence[HumanLabel]) -> R
 
 
 def _beside(spec: ScorerSpec, name: str) -> Path:
-    """Return the file of the new prompt, beside that of the old one if it is the user's own."""
+    """Return the file of the new prompt, next to that of the old one if it is the user's own."""
     prompt = spec.argument or spec.options.get("prompt")
     folder = Path(prompt).parent if isinstance(prompt, str) and prompt.endswith(".md") else Path()
     return folder / f"{name}_aligned.md"

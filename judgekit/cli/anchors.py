@@ -47,7 +47,7 @@ def freeze(
 ) -> None:
     """Freeze recordings of a run for later checks.
 
-    They are drawn by verdict and confidence, and written with their text into a file beside the audit records. The judge is
+    They are drawn by verdict and confidence, and written with their text into a file next to the audit records. The judge is
     asked about each three times, without the cache.
     """
     stored = Run.stored(options.parse_run_number(run), store)

@@ -71,7 +71,7 @@ def probe(
     for reason in next(iter(summary), ScorerSummary(name)).unscored_reasons():
         _print_text(": ".join(reason), console())
     spent = ScorerSummary(name)
-    spent.add_unscored(calls)  # all calls, also for attacks that were not judged to the end
+    spent.add_unscored(calls)  # all calls, even for attacks that were not judged to the end
     _print_text(f"\n{spent.cost()}", console())
     for path in outputs:
         write_text(_report(tested, outcomes), path)

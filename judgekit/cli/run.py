@@ -221,7 +221,7 @@ def score(
 
 
 def _check_outputs(output: Sequence[str] | None, session: Session) -> Sequence[Location]:
-    """Return the files to be written, after checking that each can be, also if the run is offline."""
+    """Return the files to be written, after checking that each can be, even if the run is offline."""
     return check_outputs(output, offline=session.options.offline)
 
 

@@ -48,7 +48,7 @@ def runs(
     explain: options.Explain = False,
     as_json: options.AsJson = False,
     bootstrap: Annotated[
-        bool, typer.Option("--bootstrap", help="Compute intervals by the bootstrap, also for numbers other than means.")
+        bool, typer.Option("--bootstrap", help="Compute intervals by the bootstrap, even for numbers other than means.")
     ] = False,
     seed: Annotated[int, typer.Option(metavar="N", help="For --bootstrap: the random seed.")] = 0,
     name: options.RunName = None,
@@ -111,7 +111,7 @@ def _remove(path: Path, named: list[str], *, with_labels: bool, is_sure: bool) -
     labels = list(_label_texts(store, numbers))
     if labels and not with_labels:
         raise ConfigError(
-            f"nothing is deleted, since labels of people would be too: {join_limited(labels)}; --with-labels deletes them"
+            f"nothing is deleted, since human labels would be too: {join_limited(labels)}; --with-labels deletes them"
         )
     with_those = f" with {join_limited(labels)}" if labels else ""
     named_runs = f"{'run' if len(numbers) == 1 else 'runs'} {join_limited(map(str, numbers), separator=', ')}"

@@ -1,4 +1,4 @@
-"""Issues: kinds of failures with a life, in a file beside the audit records that people may edit and commit."""
+"""Issues: kinds of failures with a life, in a file next to the audit records that people may edit and commit."""
 
 import hashlib
 import re

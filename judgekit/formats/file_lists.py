@@ -30,7 +30,7 @@ _FOLDER_SUFFIXES = _SUFFIXES.keys() - {"", ".txt", ".log"}
 """The suffixes of files to read in folders. Other suffixes are common in all kinds of files."""
 _SUFFIX_LIST = f"{', '.join(filter(None, _SUFFIXES))}, all also with .gz or .zst"
 _DATASET_METADATA = ("dataset_info.json", "dataset_dict.json", "state.json")
-"""Metadata that Hugging Face's `save_to_disk` writes beside a dataset's tables."""
+"""Metadata that Hugging Face's `save_to_disk` writes next to a dataset's tables."""
 
 
 def list_files(path: Path | str) -> Sequence[Location]:

@@ -1,4 +1,4 @@
-"""The source of an imported score, from its name and the mark beside it."""
+"""The source of an imported score, from its name and the mark next to it."""
 
 import re
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from judgekit.traces.recording import LabelSource
 
 JUDGED_MARK = "judgekit.judged"
-"""The name of the mark that judgekit's integrations write beside a score: whether a judge was asked."""
+"""The name of the mark that judgekit's integrations write next to a score: whether a judge was asked."""
 JUDGED_SCORERS = {
     *("agent_goal_accuracy_with_reference", "agent_goal_accuracy_without_reference", "agent_goal_with_reference"),
     *("agent_goal_without_reference", "answer_correctness", "conversation_completeness", "failure_analysis"),

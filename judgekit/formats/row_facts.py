@@ -109,7 +109,7 @@ def to_text(value: JsonValue) -> str:
 
 
 def _text(value: JsonValue) -> JsonValue:
-    """Return numbers and booleans as text, also in a list of nothing else and texts, and other values as they are."""
+    """Return numbers and booleans as text, even in a list of nothing else and texts, and other values as they are."""
     if isinstance(value, list) and not any(isinstance(item, dict | list) for item in value):
         return [_text(item) for item in value]
     return to_text(value) if isinstance(value, bool) or is_number(value) else value

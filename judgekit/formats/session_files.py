@@ -1,6 +1,6 @@
 """Files of coding agents that belong together: a session, and the sub-agents that it started.
 
-Claude Code writes ``<session>/subagents/**/agent-<id>.jsonl`` beside ``<session>.jsonl`` (before, ``agent-<id>.jsonl``),
+Claude Code writes ``<session>/subagents/**/agent-<id>.jsonl`` next to ``<session>.jsonl`` (before, ``agent-<id>.jsonl``),
 with ``agent-<id>.meta.json``. Codex writes all sessions as ``rollout-<time>-<id>.jsonl``, which name their parents.
 """
 
@@ -86,7 +86,7 @@ def input_paths(path: Path | str) -> list[Location]:
 
 
 def require_separate_output(output: Path | str, *read: Path | str | None) -> None:
-    """Check that an output file is not one of the files that are read, also in folders."""
+    """Check that an output file is not one of the files that are read, even in folders."""
     output = to_location(output)
     files = (file for path in read if path is not None for file in input_paths(path))
     if output != STANDARD_STREAM and _identity(output) in map(_identity, files):
@@ -115,7 +115,7 @@ def _around(paths: Sequence[Location], problems: dict[Location, str]) -> Iterato
                 try:
                     yield from Url(f"{stem}/{_FOLDER}/").objects()
                 except OSError as error:
-                    problems[path] = f"the files of sub-agents beside it cannot be listed: {error}"
+                    problems[path] = f"the files of sub-agents next to it cannot be listed: {error}"
             continue
         if (below := Path(stem, _FOLDER)).is_dir():
             yield from _inside(below)

@@ -28,7 +28,7 @@ from judgekit.traces.message import JsonObject
 
 _Id = TypeVar("_Id", str, tuple[str, str])
 _SHARED = ("resource", "scope", "beside")
-"""Fields that all spans of a library share, and the fields beside the spans in a document."""
+"""Fields that all spans of a library share, and the fields next to the spans in a document."""
 _CONTENT = re.compile(
     r"(^|[._])(inputs?|outputs?|prompts?|completions?|messages?|contents?|events|(request|response)_data|text)(\.value)?$"
 )
@@ -128,7 +128,7 @@ def group_spans(document: JsonValue) -> list[JsonValue]:
 def read_spans(record: FieldTracker) -> list[Span]:
     """Return the spans of a record of `group_spans`, ordered by start time and linked to their parents.
 
-    Log records of a span become its events. Fields that all spans share (resource, scope, fields beside the spans) stay
+    Log records of a span become its events. Fields that all spans share (resource, scope, fields next to the spans) stay
     only in the first span. Messages that were moved out of spans are an error.
     """
     pieces = [Span(fields) for fields in record.objects("spans")]

@@ -1,4 +1,4 @@
-"""Warnings about what a record holds beside its conversation, so that unforeseen shapes are not lost silently."""
+"""Warnings about what a record holds next to its conversation, so that unforeseen shapes are not lost silently."""
 
 import json
 import re

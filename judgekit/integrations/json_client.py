@@ -40,7 +40,7 @@ class JsonClient:
         address: The address of the server, which paths are appended to.
         headers: The headers of all requests.
         auth: The name and password for basic authentication.
-        secrets: What errors must not show, besides the secrets of the environment.
+        secrets: What errors must not show, apart from the secrets of the environment.
     """
 
     def __init__(

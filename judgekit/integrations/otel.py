@@ -44,7 +44,7 @@ class OpenTelemetry:
         return f"OpenTelemetry at {self._client.address}"
 
     async def send(self, scores: Sequence[ExportedScore], tally: ExportTally, /) -> None:
-        """Send an event for each score, also for those without a trace."""
+        """Send an event for each score, even for those without a trace."""
         alone = sum(exported.place.trace_id is None for exported in scores)
         if alone:
             tally.notes["belong to no trace: their recordings have no OpenTelemetry trace id"] += alone

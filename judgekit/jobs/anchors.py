@@ -285,7 +285,7 @@ def freeze_anchors(
 ) -> FrozenAnchors:
     """Freeze anchors of a judge: recordings of a run, drawn by verdict and confidence, with three new verdicts on each.
 
-    They are written with their text into a file beside the run's: ``anchors/SCORER.jsonl``. `check_anchors` asks about
+    They are written with their text into a file next to the run's: ``anchors/SCORER.jsonl``. `check_anchors` asks about
     them again. If this is interrupted, the same call continues with the anchors that were drawn.
 
     Args:
@@ -322,7 +322,7 @@ def check_anchors(
 
     Args:
         names: The scorers; by default, all that have anchors.
-        store: The file of runs beside which the anchors are.
+        store: The file of runs next to which the anchors are.
         scorers: The scorers that were passed as objects.
 
     Raises:

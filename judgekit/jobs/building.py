@@ -39,7 +39,7 @@ class Workers:
 
     @property
     def has_others(self) -> bool:
-        """Whether there are workers besides this process."""
+        """Whether there are workers other than this process."""
         return self.engine == "ray" or (self.count or 1) > 1
 
     @property

@@ -36,7 +36,7 @@ class TypedQuestion:
     """A question to a decision model.
 
     Attributes:
-        template: The question, or for a statement what is known besides the recording, as a template.
+        template: The question, or for a statement what is known apart from the recording, as a template.
         statement: A statement of which the model gives the probability, if it does not choose a label.
         labels: The labels that the model chooses from, each with its definition, which may be empty.
     """

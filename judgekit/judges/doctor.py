@@ -51,7 +51,7 @@ class JudgeDiagnosis:
         cost_usd: The cost of the answer in US dollars; ``None`` if unknown.
         price_list: The list that the price is from, such as ``litellm 1.106.2``, if it is from one.
         seconds: The duration of the request.
-        shutdown_date: The date on which the provider shuts the model down, also if it has passed: as its server reports
+        shutdown_date: The date on which the provider shuts the model down, even if it has passed: as its server reports
             it, or for ``litellm`` as litellm's list has it. ``None`` if none is known, or the model does not answer.
     """
 

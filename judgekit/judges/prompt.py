@@ -109,7 +109,7 @@ class Prompt:
         return fill_question(self.question, (*names.items(), *self.option_values))
 
     def version(self, schema: JsonObject, system: str | None = None) -> str:
-        """Return the name and a hash of all that is sent besides the recording, such as ``agent_goal@1a28c6d6``.
+        """Return the name and a hash of all that is sent apart from the recording, such as ``agent_goal@1a28c6d6``.
 
         Args:
             schema: The schema of the reply.

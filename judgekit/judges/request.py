@@ -101,7 +101,7 @@ class Request:
 
     @cached_property
     def _settings(self) -> Mapping[str, bytes]:
-        """The values that the reply may depend on besides the messages, as JSON, by name."""
+        """The values that the reply may depend on apart from the messages, as JSON, by name."""
         settings: JsonObject = {
             "provider": self.provider,
             "base_url": self.base_url,

@@ -79,34 +79,30 @@ class JudgeSettings(FrozenModel):
             small.
         api_key_env: The environment variable that holds the key, by default that of the provider; with a ``base_url``,
             no key is sent unless its variable is named here.
-        price: The price of tokens, for the cost of a score. If not given, the cost is the one that the provider
-            reports, or else by litellm's list if litellm is installed (see `known_price`), or else unknown.
+        price: The price of tokens. If not given, the cost is the one that the provider reports, or else by litellm's list
+            (see `known_price`), or else unknown.
         budget: The most that a run may spend: ``usd`` (needs a price), ``requests``, ``tokens``. See `Budget`.
         max_output_tokens: The limit on a reply's tokens, including reasoning, that is sent if a budget in US dollars or
-            tokens needs one and ``params`` set none: at least 1, by default 8192. A truncated reply is requested once
-            more, with twice the limit.
+            tokens needs one and ``params`` set none: at least 1, by default 8192. A truncated reply is retried with twice that.
         tier: ``flex`` asks for the cheaper tier of OpenAI or Gemini, whose replies may take minutes. Requests for which it
-            has no capacity are sent at the full price. Budgets reserve the full price.
+            has no capacity are sent at the full price.
         timeout: Seconds for one attempt as a whole, including reading and decompressing the reply: above 0, by default
             60, and 900 in the flex tier.
         max_reply_bytes: The maximum size of a reply, decompressed: at least 1, by default 16,000,000.
         attempts: The number of attempts while a provider is overloaded or unreachable: at least 1, by default 4. Rate
-            limit errors are retried up to ten times, unless this is 1. A provider that all attempts fail to reach is
-            down for the rest of the run.
+            limit errors are retried up to ten times, unless this is 1.
         concurrency: The maximum number of requests at once, from 1 to 10,000, by default 32; fewer if the provider
             cannot take as many.
-        requests_per_minute: At least 1; no limit if not given. Judges of one account share the strictest of their limits,
-            in all threads and event loops of a process.
+        requests_per_minute: At least 1; no limit if not given. Judges of one account share the strictest of their limits.
         tokens_per_minute: At least 1; no limit if not given. Input and output tokens count.
         cache: The file of stored replies, by default ``.judgekit/cache.sqlite``. A ``.jsonl`` file of recorded replies
             can be replayed. Or a Redis or Valkey server that machines share, with limits and budgets: an address such as
             ``"redis://host:6379/0"``, or ``{"env": "JUDGEKIT_REDIS_URL"}`` for one with a password.
         cache_mode: ``read_write``, the default; ``refresh``, which asks again; ``replay``, which never asks; or ``off``.
         store_text: Whether the cache stores the judge's text, which may quote the conversation, as it does by default.
-            If not, it stores only verdicts, and asks questions again whose answers need text.
-        offline: Whether to send no request out of this machine; by default, requests are sent.
-        together: Whether the scorers of a run ask all questions about a sample in one request, with the recording once; by
-            default, each question is sent by itself. Decision models are always asked so.
+        offline: Whether to send no request out of this machine.
+        together: Whether the scorers of a run ask all questions about a sample in one request; by default, each is sent by
+            itself. Decision models are always asked so.
         recording: How a decision model is shown a recording: as fenced ``text``, the default, or as ``messages`` and calls,
             whose texts may pass for instructions.
         client: A client that replaces the provider. Its replies are cached only if it has an identity; see `Client`.

@@ -1,4 +1,4 @@
-"""A run beside several others: only what differs, each of them compared with the first."""
+"""A run next to several others: only what differs, each of them compared with the first."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -13,7 +13,7 @@ _MOST_SAMPLES = 200
 
 
 def compare_runs(runs: Sequence[Run]) -> dict[str, JsonValue]:
-    """Return runs beside each other as JSON.
+    """Return runs next to each other as JSON.
 
     Raises:
         ConfigError: They are fewer than two or more than eight, or one has no scorer or no sample in common with the first.

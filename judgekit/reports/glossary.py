@@ -74,7 +74,7 @@ TERMS = (
     Term("cluster-robust", "samples of one group, such as trials of one task, are not treated as independent", r"\bcluster-robust\b"),
     Term("bootstrap", "samples are redrawn at random many times, to see how much the number varies", r"\bbootstrap\b"),
 )  # fmt: skip
-"""All terms that reports show, with related terms beside each other. No meaning contains another term."""
+"""All terms that reports show, with related terms next to each other. No meaning contains another term."""
 
 
 def terms_in(text: str) -> Sequence[Term]:

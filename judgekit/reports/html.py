@@ -143,7 +143,7 @@ def html_report(
 ) -> Iterator[str]:
     """Yield the report of a run, or of two that are compared, piece by piece, as one self-contained static page.
 
-    An ``audit`` of the reported run adds a view of its findings, and shows human labels beside the scores. A
+    An ``audit`` of the reported run adds a view of its findings, and shows human labels next to the scores. A
     comparison of its ``judges`` adds their numbers and flips. The ``gates`` of a run or a comparison are at the top,
     those that are not met first.
 

@@ -132,7 +132,7 @@ def cell_text(text: str) -> str:
 
 
 def _notes(line: ScorerSummary, gates: GateResults) -> Iterator[str]:
-    """Yield notes on a scorer, besides its line."""
+    """Yield notes on a scorer, apart from its line."""
     if reason := gates.low_coverage.get(line.scorer):
         yield f"too few samples: {reason}"
     yield from line.notes()

@@ -132,7 +132,7 @@ class LabelSheet:
         return {**{name: details[name] for name in _CONVERSATION}, "known": inputs}
 
     def _known(self, sample: Sample) -> Iterator[tuple[str, str]]:
-        """Yield what the judge was given besides the conversation, such as the reference, by name."""
+        """Yield what the judge was given apart from the conversation, such as the reference, by name."""
         for name in dict.fromkeys(("reference", *self.scorer.inputs)):
             if name.startswith("fields.") and (text := value_text(sample_value(sample, ValuePath.parse(name)))):
                 yield name, text

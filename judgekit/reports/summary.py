@@ -259,7 +259,7 @@ def _cut(texts: Sequence[str]) -> list[str]:
 
 
 def _side_by_side(diff: Diff) -> RenderableType | None:
-    """Return the expected calls beside the calls made, or ``None`` if all agree."""
+    """Return the expected calls next to the calls made, or ``None`` if all agree."""
     different = [line for line in diff if line.mark != "="]
     if not different:
         return None

@@ -102,7 +102,7 @@ class AlignmentRecord(FrozenModel):
 
 
 def write_alignment(record: AlignmentRecord, folder: Path) -> Path:
-    """Write a record beside the audit records, replacing that of the same alignment.
+    """Write a record next to the audit records, replacing that of the same alignment.
 
     Raises:
         StoreError: It cannot be written.

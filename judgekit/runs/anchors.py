@@ -1,4 +1,4 @@
-"""Anchors: recordings that a judge is asked about again and again, with all its verdicts, in a file beside the audit records."""
+"""Anchors: recordings that a judge is asked about again and again, with all its verdicts, in a file next to the audit records."""
 
 import hashlib
 import re
@@ -186,7 +186,7 @@ def date_text(moment: datetime) -> str:
 
 
 def anchors_folder(store: Path | str) -> Path:
-    """Return the folder of anchors beside a file of runs."""
+    """Return the folder of anchors next to a file of runs."""
     return Path(store).parent / "anchors"
 
 

@@ -216,7 +216,7 @@ class Run:
 
     @property
     def audits_folder(self) -> Path | None:
-        """The folder of audit records, beside the run's file; ``None`` for a run in memory."""
+        """The folder of audit records, next to the run's file; ``None`` for a run in memory."""
         return None if self.store.path is None else self.store.path.parent / "audits"
 
     @property

@@ -353,7 +353,7 @@ class RunDescription(NamedTuple):
 
 
 class RunRecord(FrozenModel):
-    """The record of a run, stored beside its rows.
+    """The record of a run, stored next to its rows.
 
     Attributes:
         number: The run's number in its file, from 1.

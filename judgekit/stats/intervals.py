@@ -28,7 +28,7 @@ def mean_interval(values: ArrayLike, groups: Groups | None = None, *, level: flo
     prior of a share. The mean is unchanged. Hence there is an interval even if all units are equal.
 
     Units are assumed to be independent. In simulations at 95 %, the coverage was 93 % or more for the mean of scores on
-    a scale from 1 to 5, and of repeated trials of 5 to 100 tasks, also if one task has most of the trials. It falls to
+    a scale from 1 to 5, and of repeated trials of 5 to 100 tasks, even if one task has most of the trials. It falls to
     84 to 88 % if less than one score that is not 1 (or not 0) is expected; where one or two were found, the
     method says so. The
     interval is wider than the t interval for scores with little variation: around the middle of the scale, with a

@@ -112,7 +112,7 @@ def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bound
 
     Returns:
         ``None`` if a stratum has fewer than two labels, or labels of fewer than two groups, or if the question applies
-        to labels of no more groups than there are strata; without bounds, also if nothing varies.
+        to labels of no more groups than there are strata; without bounds, even if nothing varies.
 
     Raises:
         ValueError: Shares are negative or do not sum to 1, judged values do not match the labels, or a value is not

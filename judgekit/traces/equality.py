@@ -65,7 +65,7 @@ def _whole_floats_as_integers(value: JsonValue) -> JsonValue:
 
 
 def repeated_keys(text: str) -> Sequence[str]:
-    """Return the keys that occur more than once in one object of a JSON text, also if it is quoted in another one.
+    """Return the keys that occur more than once in one object of a JSON text, even if it is quoted in another one.
 
     Parsers keep the last value of such a key. A text that is not JSON has none.
     """

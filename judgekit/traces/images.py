@@ -31,7 +31,7 @@ class ImageSettings(FrozenModel):
 
     Attributes:
         detail: The resolution in which the model looks at them, where its provider has a choice.
-        max_images: The maximum number in a conversation, at least 1: those of the user come first, then the latest.
+        max_images: The maximum number in a conversation, at least 1: the user's first, then the latest.
         max_bytes: The maximum size of one in bytes, at least 1.
         addresses: Whether to send the addresses (``http`` or ``https``) of images that are recorded by address, which
             the provider then fetches. ``litellm`` never gets any, since it fetches them in this process.

@@ -339,7 +339,7 @@ def quoted_name(name: str) -> str:
 
 
 def quoted_names(names: Iterable[str]) -> Mapping[str, str]:
-    """Return `quoted_name` of names that are shown beside each other, with escapes where some look alike and differ."""
+    """Return `quoted_name` of names that are shown next to each other, with escapes where some look alike and differ."""
     distinct = [*dict.fromkeys(names)]
     apart = zip(distinct, tell_apart(distinct), strict=True)
     return {name: quoted_name(name) if shown == name else f'"{shown}"' for name, shown in apart}

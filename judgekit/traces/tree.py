@@ -177,7 +177,7 @@ class Chronology:
             if left != right:
                 if at % 2 == 0 and "0" not in (left, right):
                     return int(left) < int(right)
-                end = at + 2 - at % 2  # of the sub-agents that differ, or of a message beside one
+                end = at + 2 - at % 2  # of the sub-agents that differ, or of a message next to one
                 return _ends_before(self._times(first[:end]), self._times(second[:end]))
         return len(first) < len(second)
 

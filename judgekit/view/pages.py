@@ -82,7 +82,7 @@ class Pages:
             return self._trend.points(store, self._list.same_files(store, run), store.record(run), scorer)
 
     def compare(self, runs: Sequence[int]) -> JsonValue:
-        """Return the first run beside others: only what differs."""
+        """Return the first run next to others: only what differs."""
         from judgekit.reports.compare_runs import compare_runs  # noqa: PLC0415 - loads numpy
 
         with self._page_lock:

@@ -367,7 +367,7 @@ def test_labels_go_with_a_run_only_if_that_is_said(cli):
     ended = cli("runs", "--yes", "--remove", 2, "--remove", 1)
     assert (ended.code, store.numbers()) == (2, [1, 2])
     of = "3 labels of fine by Ana, unnamed people on run 1"
-    said = f"nothing is deleted, since labels of people would be too: {of}; --with-labels deletes them"
+    said = f"nothing is deleted, since human labels would be too: {of}; --with-labels deletes them"
     assert said in " ".join(ended.err.split())
     ended = cli("runs", "--yes", "--remove", 2, "--remove", 1, "--with-labels")
     assert (ended.code, store.numbers(), store.labeled_runs()) == (0, [], [])

@@ -255,7 +255,7 @@ def test_a_bucket_that_cannot_be_listed_is_told(project, bucket, monkeypatch):
 
     monkeypatch.setattr("judgekit.locations.Url.objects", refuse)
     [sample], [told] = problems(f"s3://bucket/{ONE}.jsonl")
-    assert told.endswith(f"{ONE}.jsonl: the files of sub-agents beside it cannot be listed: access denied")
+    assert told.endswith(f"{ONE}.jsonl: the files of sub-agents next to it cannot be listed: access denied")
     assert [warning.path for warning in sample.trace.warnings] == ["children"]
 
 

@@ -97,7 +97,7 @@ def read_message(message: FieldTracker, blocks: Iterable[FieldTracker | JsonValu
 
 
 def read_system(request: FieldTracker) -> list[Message]:
-    """Read the instructions beside the messages: a text, or blocks of text."""
+    """Read the instructions next to the messages: a text, or blocks of text."""
     system = request.peek("system")
     if isinstance(system, str):
         request.take("system")

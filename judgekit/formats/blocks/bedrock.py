@@ -65,7 +65,7 @@ def read_message(
 
 
 def read_system(request: FieldTracker) -> list[Message]:
-    """Read the instructions beside the messages."""
+    """Read the instructions next to the messages."""
     parts = read_parts(request.items("system"), _part)
     return [SystemMessage(to_content(parts))] if parts else []
 

@@ -182,7 +182,7 @@ def _media(part: FieldTracker, kind: str) -> MediaPart:
 
 
 def _called(part: FieldTracker, calls: list[ToolCall], calls_by_id: Mapping[str, ToolCall]) -> OtherPart | None:
-    """Read a call among the parts, as Anthropic writes them. Some tools record it beside the content too."""
+    """Read a call among the parts, as Anthropic writes them. Some tools record it next to the content too."""
     identity = part.peek("id")
     same = calls_by_id.get(identity) if isinstance(identity, str) else None
     if same is None:

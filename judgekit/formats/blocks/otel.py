@@ -109,7 +109,7 @@ def read_event(holder: FieldTracker, name: str | None = None) -> list[Message]:
 
 
 def read_chat(message: FieldTracker, role: str) -> Message:
-    """Read a message of OpenAI's kind as tracers write it: lists as JSON, with the finish reason beside it."""
+    """Read a message of OpenAI's kind as tracers write it: lists as JSON, with the finish reason next to it."""
     message.unpack("tool_calls")
     if isinstance(content := message.peek("content"), str) and content.startswith("[{"):
         message.unpack("content")

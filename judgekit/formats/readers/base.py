@@ -226,7 +226,7 @@ def build_sample(
 ) -> Sample:
     """Return the sample of a record whose conversation has been read.
 
-    Fields of a `Sample` beside the conversation are taken over, so references can be added to files
+    Fields of a `Sample` next to the conversation are taken over, so references can be added to files
     of any format. The leftover of the row goes into the trace's ``extra``.
 
     Args:
@@ -235,7 +235,7 @@ def build_sample(
         trace: The fields of the `Trace`, with its messages. Without an ``error``, it is that of the row or response.
         textless: The names of fields in the ``extra`` of messages that never hold a message's text in this format.
         identity: The name of sample and trace.
-        known: Facts that the format itself has, as fields of the `Sample`. They override those beside the conversation.
+        known: Facts that the format itself has, as fields of the `Sample`. They override those next to the conversation.
     """
     parameter = "prediction" if isinstance(row.peek("prediction"), dict) else None  # a parameter of OpenAI's requests
     row_facts = {name: row.take(name) for name in row if name in FACT_COLUMNS and name != parameter}
@@ -320,7 +320,7 @@ def _unread(
     row: FieldTracker,
     textless: Collection[str],
 ) -> list[TraceWarning]:
-    """Return warnings about unread messages and calls beside the conversation, unless the reader warned itself."""
+    """Return warnings about unread messages and calls next to the conversation, unless the reader warned itself."""
     paths = [warning.path for warning in row.warnings if warning.path]
     rest = {name: value for name, value in extra.items() if name not in paths} if paths else dict(extra)
     named = [*unread_reference_warnings(rest), *unread_text_warnings(rest, messages)] if rest else []

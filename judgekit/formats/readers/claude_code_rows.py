@@ -4,7 +4,7 @@ The conversation of a sub-agent is in a file of its own, among the rows of the s
 
 {"type": "progress", "parentToolUseID": "toolu_1", "data": {"type": "agent_progress", "agentId": "a1", "message": {...}}}
 
-Its call is named in the metadata beside its file, or names it by ``agentId`` in its result.
+Its call is named in the metadata next to its file, or names it by ``agentId`` in its result.
 """
 
 import re

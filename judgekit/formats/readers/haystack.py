@@ -24,7 +24,7 @@ class HaystackReader(FrameworkReader):
     shape = 'haystack: [{"role": "user", "meta": {}, "content": [{"text": ...}]}, ...], or rows of "messages"'
 
     def is_message(self, message: JsonObject, /) -> bool:
-        """Recognize parts that are named by their only key, beside metadata."""
+        """Recognize parts that are named by their only key, next to metadata."""
         parts = objects_in(head(message.get("content", message.get("_content"))))
         has_own_part = any("type" not in part and not _PARTS.isdisjoint(part) for part in parts)
         return has_own_part and not {"meta", "_meta"}.isdisjoint(message)

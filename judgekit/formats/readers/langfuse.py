@@ -41,7 +41,7 @@ _TRACE = {
     *("observations", "sessionId", "session_id", "userId", "user_id", "htmlPath", "release", "environment"),
     *("public", "bookmarked", "scores", "tags", "traceId"),
 }
-"""Fields of which a trace has at least one, besides its timestamp."""
+"""Fields of which a trace has at least one, apart from its timestamp."""
 _ITEM = {"datasetId", "dataset_id", "datasetName", "dataset_name", "sourceTraceId", "source_trace_id"}
 _EXPECTED = ("expectedOutput", "expected_output")
 _JSON = (

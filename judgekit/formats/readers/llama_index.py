@@ -26,7 +26,7 @@ class LlamaIndexReader(FrameworkReader):
     shape = 'llama-index: [{"role": "user", "additional_kwargs": {}, "blocks": [{"block_type": "text", "text": ...}]}, ...], rows of "messages", or {"store": {...}}'
 
     def is_message(self, message: JsonObject, /) -> bool:
-        """Recognize blocks by their ``block_type``, and a text by the arguments beside it."""
+        """Recognize blocks by their ``block_type``, and a text by the arguments next to it."""
         if any("block_type" in block for block in objects_in(head(message.get("blocks")))):
             return True
         has_arguments = isinstance(message.get("additional_kwargs"), dict) and "type" not in message

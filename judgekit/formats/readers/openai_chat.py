@@ -43,7 +43,7 @@ _UNCLEAR = "unclear_calls"
 
 
 class OpenAIChatReader(RowReader):
-    """A reader of messages, requests, responses, and pairs of the last two, with fields of a `Sample` beside them."""
+    """A reader of messages, requests, responses, and pairs of the last two, with fields of a `Sample` next to them."""
 
     name = "openai-chat"
     shape = 'openai-chat: {"messages": [{"role": "user", "content": ...}, ...]}, or the list alone; {"choices": [{"message": ...}]}; {"request": ..., "response": ...}'
@@ -167,7 +167,7 @@ def _response(row: FieldTracker) -> FieldTracker | None:
 
 
 def _answer(row: FieldTracker, last: Message) -> AIMessage | None:
-    """Return the answer that a dataset row has beside its messages as text."""
+    """Return the answer that a dataset row has next to its messages as text."""
     if last.role == "assistant":
         return None
     name = row.first(*RESPONSE_COLUMNS) or ""

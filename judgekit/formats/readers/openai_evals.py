@@ -45,7 +45,7 @@ class OpenAIEvalsReader(RowReader):
     shape = 'openai-evals: {"object": "eval.run.output_item", "datasource_item", "results", "sample"}; {"item", "sample"}; {"input", "ideal"} of openai/evals'
 
     def recognizes(self, value: JsonValue) -> bool:
-        """Recognize records by ``object``, items by having little beside, and samples by ``ideal``."""
+        """Recognize records by ``object``, items by their few fields, and samples by ``ideal``."""
         row = next(iter(as_records(value)), None)
         if not isinstance(row, dict):
             return False

@@ -93,7 +93,7 @@ class OpenAIEvalsLogReader:
                 kind, message = (to_text(event_data.peek(name)) for name in ("type", "message"))
                 event.warn(f"the sample failed: {kind}: {message}", "data")
         if aside:
-            row.warn(f"{count_text(aside, 'model call')} beside the conversation, such as a grader's", "events")
+            row.warn(f"{count_text(aside, 'model call')} next to the conversation, such as a grader's", "events")
         if not messages:
             raise TraceError(f"the sample {identity!r} has no model call")
         if isinstance(name := lookup(row.peek("spec"), "eval_name"), str):

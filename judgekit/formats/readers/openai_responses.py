@@ -50,7 +50,7 @@ _ENDS = ("response.completed", "response.incomplete", "response.failed", "respon
 class OpenAIResponsesReader(RowReader):
     """A reader of requests, responses, pairs of both, rows of items, and bare lists of items.
 
-    Rows may have the fields of a `Sample` beside them. Source: the types of OpenAI's SDK.
+    Rows may have the fields of a `Sample` next to them. Source: the types of OpenAI's SDK.
     """
 
     name = "openai-responses"

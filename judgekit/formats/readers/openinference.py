@@ -288,7 +288,7 @@ def _part(item: FieldTracker, calls: list[ToolCall], unmatched: list[ToolCall]) 
 
 
 def _called(call: ToolCall, calls: list[ToolCall], unmatched: list[ToolCall]) -> Part | None:
-    """Add a call among the parts, unless it repeats one beside them."""
+    """Add a call among the parts, unless it repeats one next to them."""
     same = next((other for other in unmatched if other.id == call.id and (other.id or other.name == call.name)), None)
     if same is None:
         calls.append(call)

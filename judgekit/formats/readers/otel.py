@@ -181,7 +181,7 @@ def _tool(span: Span) -> SpanStep:
         return SpanStep(span)
     for field in (_ADK_ARGUMENTS, _ADK_RESULT):
         attributes.unpack(field)
-        if attributes.peek(field) == {}:  # empty where capturing is off
+        if attributes.peek(field) == {}:  # empty where capturing is switched off
             attributes.take(field)
     arguments = attributes.take(*_ARGUMENTS, _ADK_ARGUMENTS, "input")
     response = attributes.maybe_object(_ADK_RESULT)

@@ -49,7 +49,7 @@ _BLOCKS = (
 _TYPES = {"user": "human", "assistant": "ai", "system": "system", "tool": "tool", "function": "function"}
 """LangChain's types of messages by role."""
 _WHOLES = frozenset(("event.name", "messages", "choices", "generations"))
-"""Fields beside which a message is not all that an object says."""
+"""Fields next to which a message is not all that an object says."""
 _OF_CANDIDATES = ("content", "finish_reason", "finishReason")
 _PARAMETERS = frozenset(("parameters", "input_schema", "inputSchema"))
 
@@ -338,7 +338,7 @@ def _are_sdk_calls(calls: JsonValue) -> bool:
 
 
 def _sdk_message(message: JsonObject, calls: JsonValue) -> JsonObject:
-    """Return a message of the assistant with the calls that the AI SDK records beside the text."""
+    """Return a message of the assistant with the calls that the AI SDK records next to the text."""
     content = message.get("content")
     parts: list[JsonValue] = [{"type": "text", "text": content}] if content and isinstance(content, str) else []
     parts += as_list(content)

@@ -152,7 +152,7 @@ def _leave_out_shared(row: FieldTracker) -> None:
         (summary, "table", "results.table", "the table is left out; it repeats the results"),
         (evaluation, "prompts", "prompts", "all prompts and their totals are left out; each result has its own"),
         (evaluation, "traces", "traces", "traces of spans are not read"),
-        (evaluation, "blobAssets", "blobAssets", "files beside the results are left out"),
+        (evaluation, "blobAssets", "blobAssets", "files next to the results are left out"),
     ):
         if holder.take(name):
             row.warn(reason, path)

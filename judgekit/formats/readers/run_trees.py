@@ -23,7 +23,7 @@ _TEXTS = {
     HumanMessage: ("question", "query", "input", "prompt", "task", "message"),
     AIMessage: ("answer", "output", "response", "result", "content", "message"),
 }
-"""The names of the text that a run was given, or returned, if it stands beside other values."""
+"""The names of the text that a run was given, or returned, if it stands next to other values."""
 _NOTHING: Sequence[JsonValue] = (None, {}, [], "")
 
 

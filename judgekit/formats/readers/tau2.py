@@ -43,7 +43,7 @@ class Tau2Reader(RowReader):
     shape = 'tau2: {"simulations": [...], "tasks": [...], "info": ...}, or {"task_id": ..., "messages": [...]}'
 
     def recognizes(self, value: JsonValue) -> bool:
-        """Recognize simulations beside tasks, by numbered messages, or by calls with a requestor."""
+        """Recognize simulations next to tasks, by numbered messages, or by calls with a requestor."""
         first = isinstance(value, list) and _is_simulation(first_record(value))
         return first or _is_file(value) or _is_simulation(value)
 

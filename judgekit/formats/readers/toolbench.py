@@ -63,7 +63,7 @@ class ToolBenchReader(RowReader):
 
 
 def _finished(message: Message, path: FieldTracker) -> Message:
-    """Return the last message of a path. Text beside ``Finish`` is reasoning; other arguments go to ``extra``."""
+    """Return the last message of a path. Text next to ``Finish`` is reasoning; other arguments go to ``extra``."""
     if not isinstance(message, AIMessage) or [call.name for call in message.tool_calls] != ["Finish"]:
         return message
     [call] = message.tool_calls

@@ -36,7 +36,7 @@ class WhoWhenReader(RowReader):
     shape = 'who-when: {"history": [{"role", "content", ...}], "question_ID": ..., "mistake_agent": ..., "mistake_step": ...}'
 
     def recognizes(self, value: JsonValue) -> bool:
-        """Recognize a history of messages with a speaker, beside this dataset's fields."""
+        """Recognize a history of messages with a speaker, next to this dataset's fields."""
         row = first_record(value)
         if not isinstance(row, dict) or {"mistake_agent", "mistake_step", "question_ID"}.isdisjoint(row):
             return False

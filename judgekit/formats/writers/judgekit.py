@@ -32,7 +32,7 @@ class JudgekitWriter:
 
 
 def _trace_row(row: JsonObject, trace: Trace) -> JsonObject:
-    """Return the row of a trace with what tells the kinds of its parts, also if that is the default."""
+    """Return the row of a trace with what tells the kinds of its parts, even if that is the default."""
     messages = map(_message_row, objects_in(row.get("messages")), trace.messages)
     children = map(_trace_row, objects_in(row.get("children")), trace.children)
     rows: JsonObject = {"messages": [*messages], "children": [*children]}

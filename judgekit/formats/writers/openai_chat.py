@@ -1,4 +1,4 @@
-r"""Rows with messages of OpenAI Chat Completions, and the references beside them.
+r"""Rows with messages of OpenAI Chat Completions, and the references next to them.
 
 {"id": "a", "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": null, "tool_calls": [
     {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{\"a\": 1}"}}]}],
@@ -134,7 +134,7 @@ def _content(message: Message, *, with_extra: bool) -> JsonObject:
             fields["reasoning_content"] = thoughts[0].text
         elif blocks:
             fields["thinking_blocks"] = blocks
-        # Readers ignore an empty content beside a refusal, and an empty refusal.
+        # Readers ignore an empty content next to a refusal, and an empty refusal.
         are_read = all(part.text for part in parts if isinstance(part, TextPart | RefusalPart))
         if parts and isinstance(last := parts[-1], RefusalPart) and not last.extra and are_read:
             fields["refusal"], parts = last.text, parts[:-1]

@@ -1,4 +1,4 @@
-"""Worker processes that make scores of a job beside this process."""
+"""Worker processes that make scores of a job next to this process."""
 
 import asyncio
 import multiprocessing

@@ -182,7 +182,7 @@ class Account:
     queues: WeakSet[Queue] = field(default_factory=WeakSet[Queue], init=False, repr=False)
     _paused_until: float = field(default=0.0, init=False)
     _limits: list[Limits] = field(default_factory=list[Limits], init=False)
-    # The garbage collector may close an abandoned request in any thread, also in one that holds the lock.
+    # The garbage collector may close an abandoned request in any thread, even in one that holds the lock.
     _lock: "threading.RLock" = field(default_factory=threading.RLock, init=False, repr=False)
 
     def queue(self, share: "Callable[[], RedisRates] | None" = None) -> Queue:

@@ -50,7 +50,7 @@ _FOLDED = _Folding()
 def to_plain_text(text: str, *, percent: bool = True) -> tuple[str, Sequence[int]]:
     r"""Return a text in plain characters, and the position of each in the text (and, last, the end of the text).
 
-    The escapes of JSON are decoded at any depth of nesting, also in text that is not JSON, and so are those of HTML.
+    The escapes of JSON are decoded at any depth of nesting, even in text that is not JSON, and so are those of HTML.
     Colors of terminals are removed. Digits, letters, hyphens and spaces of all kinds become those of ASCII; invisible characters are removed.
 
     Args:

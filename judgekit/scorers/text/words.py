@@ -1,4 +1,4 @@
-"""Splitting of text into words, also in scripts without spaces between words."""
+"""Splitting of text into words, even in scripts without spaces between words."""
 
 import re
 from collections.abc import Callable, Mapping

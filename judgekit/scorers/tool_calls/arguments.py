@@ -85,7 +85,7 @@ class ArgMatch(FrozenModel):
 
     Attributes:
         mode: ``equal``: the same names and values. ``at_least``: the expected arguments must be present, others are
-            allowed, also in nested objects. ``at_most``: all arguments present must be expected, others may be missing.
+            allowed, even in nested objects. ``at_most``: all arguments present must be expected, others may be missing.
             ``ignore``: only the tool's name counts. ``schema``: the arguments must conform to the tool's definition in
             the trace, whatever was expected.
         only: Patterns of the paths to compare; all if not given.

@@ -371,7 +371,7 @@ def test_the_call_of_a_grader_is_not_part_of_the_conversation():
         event(2, "metrics", {"choice": "Yes"}),
     )
     assert [one.text for one in sample.trace.messages] == ["2+2?", "4"]
-    assert warned(sample) == {"events": "1 model call beside the conversation, such as a grader's"}
+    assert warned(sample) == {"events": "1 model call next to the conversation, such as a grader's"}
     assert [(one.name, one.value, one.source) for one in sample.trace.labels] == [("choice", "Yes", "judge")]
     assert sample.trace.extra["events"][1]["data"] == {"prompt": "Is 4 right?", "sampled": ["Yes"]}
 
