@@ -50,12 +50,13 @@ The scorers of a run that names none with `--scorer`. Each is a table, or a text
 - `name` (text): Required. A name of `judgekit scorers`, or your own as `file.py:NAME` or `package.module:NAME`.
 - `as` (text): The name of the scores, so that a scorer may be there twice.
 - `judge` (text): The judge: its name in the file, or a model. By default, that of `--judge`, of `JUDGEKIT_JUDGE`, or `default`.
+- `long` (`"shorten"` or `"parts"`): What its judge does with a longer recording.
 - `repeats` (whole number or `"auto"`): Ask so many times, for the majority; `"auto"`: until one answer has a clear lead.
 - `min_confidence` (number): Abstain, or escalate, if the judge is less confident.
 - `escalate` (table): The scorer to ask then; or `{judge = "large", below = 0.8}`: the same question to another judge.
 - all options of the scorer: `judgekit scorers` and [Python](judged-scorers.md) list them.
 
-`judge`, `repeats`, `min_confidence` and `escalate` are for [scorers that ask a judge](../judged-scorers.md).
+`judge`, `long`, `repeats`, `min_confidence` and `escalate` are for [scorers that ask a judge](../judged-scorers.md).
 
 ## Environment variables
 

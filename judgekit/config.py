@@ -154,8 +154,8 @@ class Config:
         if "judge" in names:
             options["judge"] = judge = self._judge_for(spec)
             if long is not None:
-                settings = {setting: getattr(judge, setting) for setting in judge.model_fields_set}
-                options["judge"] = type(judge)(**{**settings, "long": long})
+                settings: dict[str, Any] = {setting: getattr(judge, setting) for setting in judge.model_fields_set}
+                options["judge"] = type(judge)(**{**settings, "long": cast("Any", long)})
         if "scorers" in names:
             options["scorers"] = [
                 self.build(member.with_judge(spec.judge)) for member in _members(spec.name, options.get("scorers"))

@@ -110,7 +110,7 @@ class Judgment(Generic[Answer]):
         if answered is not None and answered.together:
             details = {**details, "asked_together": list(answered.together)}
         if self.omitted:
-            share = f"{self.omitted / self.characters:.1%}"
+            share = f"{self.omitted / (self.characters or self.omitted):.1%}"
             reason = f"{self.omitted:,} characters of the recording ({share}) were not shown to the judge. {reason}"
             details = {**details, "omitted_characters": self.omitted}
         if self.omitted or self.reading:

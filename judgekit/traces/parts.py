@@ -70,7 +70,7 @@ class LongRecording:
             number = passage.message_number if passage.message_number in self._positions else number
             self._positions[number].append(at)
         roles = {number: message.role for number, message in enumerate(trace.messages, 1)}
-        self._head = [number for number in roles if roles[number] in ("system", "user") or number == len(roles)]
+        self._head = {number for number in roles if roles[number] in ("system", "user") or number == len(roles)}
         self._callers = self._open_calls()
         self.parts = self._split()
 
@@ -107,11 +107,10 @@ class LongRecording:
         parts: list[Part] = []
         messages = [[self._passages[at] for at in self._positions[number]] for number in self._numbers]
         sizes = [sum(passage.size for passage in passages) + _images_size(passages) for passages in messages]
-        head, start = self._context(self._head), 0
+        head, start = self._context(sorted(self._head)), 0
         while start < len(messages):
-            callers = self._callers[start]
-            repeated = [number for number in self._numbers if number in callers or number in self._head]
-            context = self._context(repeated) if callers else head
+            repeated = {*self._head, *self._callers[start]} if self._callers[start] else ()
+            context = self._context([number for number in self._numbers if number in repeated]) if repeated else head
             room = self._room - passages_size([*context.values()]) - _GAP_SIZE * (len(context) + 2)
             end, size = start + 1, sizes[start]
             while end < len(messages) and (size := size + sizes[end]) <= room:
