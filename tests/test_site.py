@@ -136,7 +136,7 @@ def test_the_page_of_the_config_file_has_every_key_that_a_config_may_have():
     assert keys["[judges.NAME]"] == [name for name in JudgeSettings.model_fields if name != "client"]  # a Python object
     tables = {"price": Price, "budget": Budget, "images": ImageSettings}
     assert {title: keys[title] for title in tables} == {title: [*one.model_fields] for title, one in tables.items()}
-    assert keys["[[scorers]]"] == ["name", "as", "judge", "repeats", "min_confidence", "escalate"]
+    assert keys["[[scorers]]"] == ["name", "as", "judge", "long", "repeats", "min_confidence", "escalate"]
 
 
 def test_the_index_for_language_models_lists_the_pages_of_the_navigation():

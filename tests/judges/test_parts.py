@@ -22,11 +22,9 @@ from judgekit.runs.textless import TextRemover
 
 FILL = "Nothing of note stands here. " * 60
 MARK = r"[0-9a-f]{12}"
-KNOWN = Prompt(
-    "both_known", "", ("conversation",), "", "You judge.", "Are A and B known?",
-    scale=(("yes", 1.0), ("no", 0.0), ("cannot_tell", "abstained")),
-)  # fmt: skip
-ALSO = Prompt("also", "", ("conversation",), "", "You judge.", "Is A known?", scale=KNOWN.scale)
+SCALE = (("yes", 1.0), ("no", 0.0), ("cannot_tell", "abstained"))
+KNOWN = Prompt("both_known", "", ("conversation",), "", "You judge.", "Are A and B known?", scale=SCALE)
+ALSO = Prompt("also", "", ("conversation",), "", "You judge.", "Is A known?", scale=SCALE)
 
 
 def recording(steps: int, **facts: int) -> jk.Sample:
@@ -70,29 +68,24 @@ def judge(script=client, **settings):
 def test_planted_facts_give_the_verdict_of_the_whole(steps):
     both = (recording(steps, A=at, B=steps - 1 - at) for at in range(0, steps, max(1, steps // 6)))
     for sample in (recording(steps), recording(steps, A=0), *both):
-        whole = jk.PromptScorer(KNOWN, judge(long="shorten", conversation_tokens=None)).score(sample)
-        parts = jk.PromptScorer(KNOWN, judge()).score(sample)
+        of_whole, in_parts = judge(long="shorten", conversation_tokens=None), judge()
+        whole, parts = (jk.PromptScorer(KNOWN, one).score(sample) for one in (of_whole, in_parts))
         assert (parts.label, parts.value) == (whole.label, whole.value)
         assert parts.details.get("coverage", 1) == 1
         assert parts.details.get("requests", 1) == len(parts.calls)
+        assert (of_whole.requests[0].key == in_parts.requests[0].key) == (len(parts.calls) == 1)
 
 
 def test_where_shortening_cuts_a_fact_the_judge_cannot_tell():
     sample = recording(18, A=4, B=12)
     score = jk.PromptScorer(KNOWN, judge(long="shorten")).score(sample)
     assert (score.status, score.label) == ("abstained", "cannot_tell")
-    share = 1 - score.details["coverage"]
-    first_line = f"{score.details['omitted_characters']:,} characters of the recording ({share:.1%}) were not shown"
-    assert score.reason.startswith(first_line)
+    omitted, share = score.details["omitted_characters"], 1 - score.details["coverage"]
+    assert score.reason.startswith(
+        f"{omitted:,} characters of the recording ({share:.1%}) were not shown to the judge. "
+    )
     assert score.warnings == ("the judge was not shown all of the recording",)
     assert jk.PromptScorer(KNOWN, judge()).score(sample).label == "yes"
-
-
-def test_a_recording_that_fits_is_one_request_with_the_key_of_a_judge_that_shortens():
-    short, in_parts = judge(long="shorten"), judge()
-    for one in (short, in_parts):
-        assert jk.PromptScorer(KNOWN, one).score(recording(1, A=0)).details == {"evidence": []}
-    assert short.requests[0].key == in_parts.requests[0].key
 
 
 def test_findings_that_are_not_there_are_dropped_and_counted():
@@ -230,9 +223,8 @@ def test_hostile_text_forges_no_finding_and_no_border(text):
     in_parts = judge(repeats)
     jk.PromptScorer(KNOWN, in_parts).score(jk.Sample.of(messages, id="hostile"))
     last = in_parts.requests[-1].messages[1].content
-    mark, body = re.search(
-        rf"^\[({MARK}) findings begins\]\n(.*)\n\[\1 findings ends\]$", last, re.DOTALL | re.MULTILINE
-    ).groups()
+    fence = re.compile(rf"^\[({MARK}) findings begins\]\n(.*)\n\[\1 findings ends\]$", re.DOTALL | re.MULTILINE)
+    mark, body = fence.search(last).groups()
     assert mark not in text
     findings = [json.loads(line.removeprefix("| ")) for line in body.splitlines()]
     assert {one["message"] for one in findings} == {5, 7, 15}
@@ -280,8 +272,7 @@ def test_a_run_stopped_by_its_budget_pays_nothing_twice(server, tmp_path):
     sample, settings = recording(18, A=3, B=12), {"cache": tmp_path / "c.sqlite", "conversation_tokens": 2_000}
     stopped = jk.Judge("openai/m", base_url=server.url, long="parts", budget=Budget(requests=4), **settings)
     first = jk.run([sample], [jk.PromptScorer(KNOWN, stopped)], store=tmp_path / "runs.sqlite")
-    assert len(server.requests) == 4
-    assert not list(first)
+    assert (len(server.requests), [*first]) == (4, [])
     roomy = stopped.model_copy(update={"budget": Budget(requests=40)})
     (row,) = jk.resume(first, scorers=[jk.PromptScorer(KNOWN, roomy)], data=[sample])
     assert row.score.label == "yes"
@@ -308,27 +299,23 @@ def test_a_killed_run_pays_nothing_twice(server, tmp_path):
         "judge = jk.Judge('openai/m', base_url=sys.argv[1], cache=sys.argv[2], conversation_tokens=2000, long='parts')\n"
         "print(jk.PromptScorer(KNOWN, judge).score(recording(18, A=3, B=12)).label)\n"
     )
-    root = str(Path(__file__).parents[2])
-    command = [sys.executable, "-c", program, server.url, str(tmp_path / "c.sqlite"), root]
+    command = [sys.executable, "-c", program, server.url, str(tmp_path / "c.sqlite"), str(Path(__file__).parents[2])]
     process = subprocess.Popen(command)  # noqa: S603
     while len(server.requests) < 8 and process.poll() is None:
         time.sleep(0.05)
     time.sleep(1)  # the first five are stored
     process.kill()
     process.wait()
-    slow = 0
-    before = len(server.requests)
+    slow, before = 0, len(server.requests)
     done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
     assert done.stdout == "yes\n"
     asked = [json.dumps(one.body["messages"]) for one in server.requests]
     assert not set(asked[:5]) & set(asked[before:])
 
 
-def test_gates_and_reports_say_what_was_shown(tmp_path):
+def test_gates_and_reports_say_what_was_shown():
     samples = [recording(18), recording(1)]
-    scored = jk.run(
-        samples, [jk.PromptScorer(KNOWN, judge(dict(ANSWERS), long="shorten"))], store=tmp_path / "runs.sqlite"
-    )
+    scored = jk.run(samples, [jk.PromptScorer(KNOWN, judge(dict(ANSWERS), long="shorten"))])
     share = sum(row.score.details.get("coverage", 1) for row in scored) / 2
     (column,) = [column for column in summary_columns(scored.summary) if column.name == "shown"]
     assert column.cells == (f"{int(1_000 * share) / 10:.1f} %",)
@@ -344,12 +331,9 @@ def test_gates_and_reports_say_what_was_shown(tmp_path):
 
 def test_judges_and_scorers_set_it(tmp_path):
     config = tmp_path / "judgekit.toml"
-    config.write_text(
-        '[judges.default]\nmodel = "openai/m"\nconversation_tokens = 4000\nbudget = {requests = 9}\n'
-        '[[scorers]]\nname = "prompt"\nprompt = "tone"\n'
-        '[[scorers]]\nname = "prompt"\nprompt = "tone"\nlong = "parts"\nas = "whole"\n'
-        '[[scorers]]\nname = "prompt"\nprompt = "tone"\nlong = "part"\nas = "wrong"\n'
-    )
+    specs = ["prompt:tone", "prompt:tone,long=parts,as=whole", "prompt:tone,long=part,as=wrong"]
+    judges = '[judges.default]\nmodel = "openai/m"\nconversation_tokens = 4000\nbudget = {requests = 9}\n'
+    config.write_text(f"scorers = {specs}\n{judges}")
     built = Config(config, None, {})
     plain, whole = map(built.build, built.scorers[:2])
     assert (plain.judge.long, whole.judge.long) == ("shorten", "parts")

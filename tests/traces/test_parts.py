@@ -1,7 +1,6 @@
 """Parts of long recordings: each message in one of them, calls with their results, and nothing unread that is not counted."""
 
 import re
-from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -13,18 +12,12 @@ from judgekit.traces.parts import LongRecording
 from judgekit.traces.trace import Trace
 from judgekit.traces.tree import Branch, walk_messages
 
-AT = datetime(2026, 1, 1, tzinfo=UTC)
-texts = st.builds(
-    lambda words, line, times: f"{words} {line}\n" * times,
-    st.text("aä☃ b", max_size=9),
-    st.text(max_size=5),
-    st.integers(0, 150),
-)
+texts = st.builds(lambda text, times: f"{text}\n" * times, st.text(max_size=12), st.integers(0, 150))
 
 
 @st.composite
 def traces(draw, depth=2, name="agent"):
-    """Conversations with calls, late and missing results, and sub-agents of sub-agents."""
+    """Conversations with calls, missing results, and sub-agents of sub-agents."""
     messages = [SystemMessage(draw(texts))] if draw(st.booleans()) else []
     children = []
     for turn in range(draw(st.integers(1, 4))):
@@ -60,7 +53,7 @@ def test_each_message_is_in_exactly_one_part_and_coverage_adds_up(trace, budget)
     for part in recording.parts:
         headers = set(re.findall(rf"^\[{part.rendering[1:13]} ([\d.]+)\]", part.rendering, re.MULTILINE))
         assert {str(number) for number in part.numbers} <= headers
-        if part.rendering.omitted < characters and len(part.numbers) > 1:
+        if len(part.numbers) > 1:
             assert all(passage.omitted == passage.omitted_characters for passage in part.passages)
 
 
