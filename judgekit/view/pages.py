@@ -157,7 +157,7 @@ def _page(runs: Sequence[Run]) -> "ReportPage":
 
         page, choices = ReportPage.of(compare(earlier[0], run, allow_changed_references=True), audit), None
     else:
-        page = ReportPage.of(run, audit, gates=_gates(run, notes), is_paged=True)
+        page = ReportPage.of(run, audit, gates=_gates(run, notes), is_paged=True)._replace(sides=())
         choices = run.store.filter_choices(run.number, [scorer.name for scorer in run.scorers])
     shown = page.head["notes"]
     notes = [*(shown if isinstance(shown, list) else ()), *notes]

@@ -109,7 +109,7 @@ report.history = ({ history, number: own }) => {
   const shown = (score, before) => {
     if (!score) return el("span", { class: "nothing" }, "–");
     const by = typeof score.value === "number" && typeof before?.value === "number" ? gain(before.value, score.value) : 0;
-    return [el("span", { class: "in-line" }, oneValue(score)), by ? el("strong", { class: `number ${direction(by)}` }, " ", arrow(by), signed(by, 2)) : null, score.label ? el("small", {}, recorded(score.label)) : null];
+    return [el("span", { class: "in-line" }, oneValue(score)), by ? el("small", { class: direction(by) }, " ", arrow(by), signed(by, 2)) : null, score.label ? el("small", {}, recorded(score.label)) : null];
   };
   const row = ({ run, name, sample, scores }, at) => {
     const before = history[at - 1];
