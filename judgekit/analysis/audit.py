@@ -19,6 +19,7 @@ from judgekit.analysis.selection_bias import selection_bias
 from judgekit.analysis.spent_labels import alignments_of, question_names, spent_samples
 from judgekit.analysis.steps import step_agreement
 from judgekit.analysis.stored_labels import CombinedLabels, combine_labels
+from judgekit.analysis.turns import turn_agreement
 from judgekit.distribution import own_version
 from judgekit.errors import ConfigError, StoreError, count_text, join_limited, short_repr
 from judgekit.runs.anchors import anchors_status
@@ -213,6 +214,7 @@ class _Auditing:
             disagreements=pairs.disagreements() if self.is_same_run else (),
             opinions={sample.row.index: sample.opinions for sample in matched.samples} if self.is_same_run else {},
             steps=dict(steps),
+            turns=turn_agreement(matched.turns),
             bias={**({"length": length} if length else {}), **position_bias(self.rows)},
             calibration=pairs.calibration(),
             noise=repeatability(self.all_rows),

@@ -194,6 +194,7 @@ class ScorerAudit(FrozenModel):
         disagreements: The samples on which people and judge disagree, worst first.
         opinions: Human labels by sample number.
         steps: For an analysis of failures, how often it finds the messages that people marked, see `judgekit.analysis.steps`.
+        turns: For a scorer that judges each turn, its agreement with people on them, see `judgekit.analysis.turns`.
         bias: By name (``length``, ``position``), the dependence of verdicts on something that should not matter.
         calibration: The expected calibration error of the judge's confidence; ``None`` without one.
         noise: The repeatability of its verdicts, if it was asked several times.
@@ -218,6 +219,7 @@ class ScorerAudit(FrozenModel):
     disagreements: Many[Disagreement] = ()
     opinions: dict[int, Many[Opinion]] = Field(default_factory=dict[int, Many[Opinion]])
     steps: dict[str, Estimate] = Field(default_factory=dict)
+    turns: dict[str, Estimate] = Field(default_factory=dict)
     bias: dict[str, Estimate] = Field(default_factory=dict)
     calibration: Estimate | None = None
     noise: Repeatability | None = None
@@ -254,6 +256,7 @@ class ScorerAudit(FrozenModel):
             AuditSection("agreement", self.agreement),
             *([self.human_agreement.section] if self.human_agreement else ()),
             AuditSection("failing step", self.steps),
+            AuditSection("turns", self.turns),
             AuditSection("bias", self.bias, tuple(_BIAS[name] for name in self.bias if name in _BIAS)),
             AuditSection("calibration", calibration),
             *([self.noise.section] if self.noise else ()),

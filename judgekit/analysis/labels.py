@@ -58,7 +58,8 @@ class HumanLabel(FrozenModel):
         sample: The sample's id.
         scorer: The scorer whose question is answered.
         value: A label of the scale, a number in [0, 1], or yes or no; ``None`` if the sample was drawn but left blank.
-        message: The number of the message where it went wrong, or its path in a sub-agent, such as ``4.2.1``.
+        message: The number of the message where it went wrong, or its path in a sub-agent, such as ``4.2.1``. If the scorer
+            judges each turn: that of the user's message with which the labeled turn begins.
         annotator: The person who labeled; ``None`` stands for one and the same person.
         reason: The reason for the label.
         run: The number of the run that the sample was drawn from.
@@ -280,7 +281,7 @@ def deduplicate(labels: Iterable[HumanLabel]) -> Sequence[HumanLabel]:
 def _without_duplicates(labels: Iterable[tuple[int | None, HumanLabel]]) -> Sequence[HumanLabel]:
     kept: dict[tuple[object, ...], tuple[int | None, HumanLabel]] = {}
     for line, label in labels:
-        key = (label.sample, label.scorer, label.annotator, label.run, label.number, label.recordings)
+        key = (label.sample, label.scorer, label.annotator, label.run, label.number, label.recordings, label.message)
         before, first = kept.get(key, (None, None))
         if first is None or first.value is None:
             kept[key] = (line, label)
@@ -292,7 +293,8 @@ def _without_duplicates(labels: Iterable[tuple[int | None, HumanLabel]]) -> Sequ
                 "two people in the column annotator",
                 line=line,
             )
-    return [label for _, label in kept.values()]
+    given = {key[:-1] for key, (_, label) in kept.items() if label.value is not None}
+    return [label for key, (_, label) in kept.items() if label.value is not None or key[-1] or key[:-1] not in given]
 
 
 def labels_by_scorer(

@@ -10,12 +10,14 @@ from judgekit.analysis.findings import Opinion
 from judgekit.analysis.labels import HumanLabel, label_value
 from judgekit.analysis.sampling import is_not_applicable, strata
 from judgekit.analysis.spent_labels import SpentSamples
+from judgekit.analysis.turns import TurnVerdicts, judged_turns, passes
 from judgekit.errors import ConfigError, StoreError, join_limited, short_repr, short_reprs
 from judgekit.runs.alignments import LabelRole
 from judgekit.runs.answers import reported_names
 from judgekit.runs.audit_records import LabelSelection, new_models
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, ScorerRecord, identity_differences
+from judgekit.traces.tree import MessageNumber
 
 LEFT_BLANK = "drawn and left blank"
 CANNOT_TELL = "people cannot tell"
@@ -77,6 +79,7 @@ class MatchedLabels:
         unused_labels: The number of labels that could not be used, by reason.
         unmatched: The number of labels that match no sample of the run, by reason.
         notes: Further notes on the selection of the samples.
+        turns: The verdicts of people and the judge on single turns, if the scorer judges each turn.
     """
 
     run: Run
@@ -87,6 +90,7 @@ class MatchedLabels:
     unused_labels: Counter[str] = field(default_factory=Counter[str])
     unmatched: Counter[str] = field(default_factory=Counter[str])
     notes: Sequence[str] = ()
+    turns: Sequence[TurnVerdicts] = ()
 
     @property
     def unlabeled_rows(self) -> Sequence[Row]:
@@ -126,7 +130,8 @@ def match_labels(
     if drawn == "stratified":
         samples = matching.weighted(samples) or _weighted(samples, rows)
     lost = {why for index, why in matching.unlabeled.items() if index not in matching.opinions}
-    return MatchedLabels(run, rows, samples, drawn, lost, matching.unused_labels, matching.unmatched(), notes)
+    unused, turns = matching.unused_labels, [*matching.turns.values()]
+    return MatchedLabels(run, rows, samples, drawn, lost, unused, matching.unmatched(), notes, turns)
 
 
 def _weighted(samples: Sequence[LabeledSample], rows: Sequence[Row]) -> list[LabeledSample]:
@@ -151,6 +156,7 @@ class _Finding:
         self._ambiguous: list[str] = []
         self._changed: list[str] = []
         self.opinions: dict[int, dict[str | None, Opinion]] = {}
+        self.turns: dict[tuple[object, ...], TurnVerdicts] = {}
         self.roles: dict[int, LabelRole] = {}
         self.unlabeled: dict[int, str] = {}
         self._probabilities: set[float] = set()
@@ -160,6 +166,9 @@ class _Finding:
     def add(self, label: HumanLabel) -> None:
         row = self._row(label)
         if row is None:
+            return
+        if self._record.per_turn and label.message is not None:
+            self._add_turn(row, label, label.message)
             return
         self._labeled.add(row.index)
         if row.index in self._spent.numbers:
@@ -195,6 +204,15 @@ class _Finding:
                     f"{who} gives sample {label.sample!r} two labels for {self._record.name}: "
                     f"{' and '.join(short_reprs([before.label, text]))}; keep one, or name the annotators"
                 )
+
+    def _add_turn(self, row: Row, label: HumanLabel, message: MessageNumber) -> None:
+        human, judged = label_value(label, self._record), judged_turns(row)
+        reason = LEFT_BLANK if human is None else CANNOT_TELL if human == "abstained" else ""
+        if not reason and message in judged:
+            reason, verdict = "on single turns, which correct no mean", passes(judged[message]["value"])
+            by_person = passes(human if isinstance(human, float) else None)
+            self.turns[row.index, label.annotator, message] = TurnVerdicts(by_person, verdict, row.unit)
+        self.unused_labels[reason or "on turns that the judge did not judge"] += 1
 
     def _exclude(self, row: Row, reason: str) -> None:
         self.unused_labels[reason] += 1

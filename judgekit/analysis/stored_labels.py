@@ -19,9 +19,10 @@ from judgekit.runs.rows import ScorerRecord
 from judgekit.runs.schema import LabelRow
 from judgekit.runs.store import RunStore
 from judgekit.score import ScaleValue
+from judgekit.traces.tree import MessageNumber
 
-_Key: TypeAlias = tuple[int | None, str, str, str | None]
-"""The number and the id of a sample, the question, and the annotator."""
+_Key: TypeAlias = tuple[int | None, str, str, str | None, MessageNumber | None]
+"""The number and the id of a sample, the question, the annotator, and the message with which a labeled turn begins."""
 
 
 def add_labels(run: Run, labels: Iterable[HumanLabel]) -> Mapping[str, int]:
@@ -136,7 +137,8 @@ class CombinedLabels:
             yield label.model_copy(update=where if self._run.record.keeps_text else {**where, "reason": ""})
 
     def _key(self, label: HumanLabel) -> _Key:
-        return label.number, label.sample, self._questions[label.scorer], label.annotator
+        turn = label.message if self._scorers[label.scorer].per_turn else None
+        return label.number, label.sample, self._questions[label.scorer], label.annotator, turn
 
     def _read(self) -> Sequence[HumanLabel]:
         """Return the stored labels, after letting them count."""

@@ -76,6 +76,7 @@ def _summary_lines(sheet: LabelSheet) -> Iterator[str]:
         scored += sum(map(is_not_applicable, rows))
     how = "by verdict" if sheet.drawn_samples[0].selection == "stratified" else "at random"
     which = f"all {scored:,}" if drawn == scored else f"{drawn:,} of {scored:,}, drawn {how}"
+    which += f", with {len(sheet.parts):,} turns" if sheet.scorer.per_turn else ""
     yield f"samples to label for {sheet.scorer.name}: {which}"
     if read:
         yield f"and for judgekit align to read: {read:,} of which the judge is least sure"

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
@@ -39,15 +39,17 @@ class TypedQuestion:
         template: The question, or for a statement what is known apart from the recording, as a template.
         statement: A statement of which the model gives the probability, if it does not choose a label.
         labels: The labels that the model chooses from, each with its definition, which may be empty.
+        about: The part of the recording that it is about, in front of the question.
     """
 
     template: str
     statement: str = ""
     labels: tuple[tuple[str, str], ...] = ()
+    about: str = ""
 
     def param(self, name: str, texts: Iterable[tuple[str, str]]) -> "QuestionParam":
         """Return the question under a name as the API takes it, filled with the texts of inputs and options."""
-        words = f"{fill_question(self.template, texts)}{self.statement}".strip()
+        words = f"{self.about}{fill_question(self.template, texts)}{self.statement}".strip()
         if self.statement:
             return {"type": "predicate", "name": name, "instructions": words}
         return {
@@ -135,7 +137,8 @@ def decision_request(
             raise RefusalError(f"{request.judge}: the judge declined to answer")
         return answer.model_construct(decided=tuple(decided))
 
-    words = [[question.template, question.statement, question.labels] for question in answer.questions]
+    asked = ((*astuple(question)[:3], *filter(None, re.split(r"\d+", question.about))) for question in answer.questions)
+    words = [*dict.fromkeys(asked)]  # without the numbers of turns
     shown = ask_about(filled.conversation, "").rstrip()
     schema: JsonObject = {"questions": cast("list[JsonValue]", questions)}
     if recorded is not None:

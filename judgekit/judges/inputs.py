@@ -15,16 +15,18 @@ from judgekit.traces.sample_path import ValuePath, sample_value, value_text
 from judgekit.traces.sentences import agent_sentences
 from judgekit.traces.trace import Trace
 from judgekit.traces.tree import branches
+from judgekit.traces.turns import Turn, find_turns, numbered_sentences
 
 CONVERSATION = "conversation"
 
 
 class RenderOptions(NamedTuple):
-    """Options for the rendering of conversations; see `Trace.render`."""
+    """Options for the rendering of conversations, see `Trace.render`, and the turns that a question is about."""
 
     budget_tokens: int | None = None
     images: ImageSettings | None = None
     tool_result_limit: int = 8_000
+    turns: tuple[Turn, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -89,11 +91,16 @@ def _handoffs(sample: Sample, _: RenderOptions) -> str:
     )
 
 
-def _sentences(sample: Sample, _: RenderOptions) -> str:
+def _sentences(sample: Sample, options: RenderOptions) -> str:
     """Return the sentences, numbered, each on one line, so that none can pass for another."""
-    listed = enumerate(agent_sentences(sample.trace), 1)
+    listed = numbered_sentences(sample.trace, options.turns).items()
     lines = (f"{number}. (message {message}) {' '.join(text.split())}" for number, (message, _, _, text) in listed)
     return fence_text("sentences", "\n".join(lines))
+
+
+def _turns(sample: Sample, options: RenderOptions) -> str:
+    listed = options.turns or find_turns(sample.trace)
+    return fence_text("turns", "\n".join(f"{number}. messages {first} to {last}" for number, first, last in listed))
 
 
 PROMPT_INPUTS: dict[str, PromptInput] = {
@@ -114,6 +121,7 @@ PROMPT_INPUTS: dict[str, PromptInput] = {
     "agents": PromptInput(lambda sample: len(agents(sample.trace)) > 1, _agents),
     "handoffs": PromptInput(lambda sample: bool(handoffs(sample.trace)), _handoffs),
     "sentences": PromptInput(lambda sample: bool(agent_sentences(sample.trace)), _sentences),
+    "turns": PromptInput(lambda sample: bool(find_turns(sample.trace)), _turns),
     "tools": PromptInput(lambda sample: any(branch.trace.tools for branch in branches(sample.trace)), _tools),
     "fields": PromptInput(
         lambda sample: bool(sample.fields), lambda sample, _: fence_text("fields", compact_json(sample.fields))

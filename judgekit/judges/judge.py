@@ -308,6 +308,7 @@ class Judge(JudgeSettings):
             tier=self.tier,
             prefix_key=filled.conversation and sha256(filled.conversation.encode(errors="replace")).hexdigest()[:32],
             key_parts=self.request_key_parts,
+            answers=max(1, len(prompt.turns)),
         )
         if is_typed:
             recorded = None if self.recording == "text" else recorded_messages(sample.trace)

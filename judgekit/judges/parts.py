@@ -142,6 +142,7 @@ class _Reader:
             prompt=f"{kind}@{hashlib.sha256(prompts.encode()).hexdigest()[:8]}",
             accept=accept,
             questions=len(self._questions),
+            answers=len(self._questions),
             prefix_key=hashlib.sha256(shown.encode()).hexdigest()[:32],
         )
 

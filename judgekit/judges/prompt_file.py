@@ -37,6 +37,7 @@ class _FrontMatter(FrozenModel):
     skipped: str = ""
     source: str = ""
     alignment: str = ""
+    per_turn: bool = False
 
     @field_validator("scale", mode="before")
     @classmethod

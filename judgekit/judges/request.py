@@ -64,6 +64,7 @@ class Request:
         key_parts: Other values that the reply depends on, by name; see `JudgeSettings.key_parts`.
         is_follow_up: Whether the request follows a paid but unusable reply. Not part of the key.
         questions: The number of questions that it asks together. Not part of the key.
+        answers: The number of answers that the reply is expected to have: one a question, or one a turn. Not part of the key.
     """
 
     provider: str
@@ -88,6 +89,7 @@ class Request:
     key_parts: JsonObject = field(default_factory=dict[str, JsonValue])
     is_follow_up: bool = False
     questions: int = 1
+    answers: int = 1
 
     @property
     def judge(self) -> str:

@@ -315,6 +315,7 @@ def join_questions(questions: Sequence[Question]) -> Request:
         prompt=f"{'+'.join(question.prompt.name for question in questions)}@{digest[:8]}",
         accept=accept,
         questions=len(questions),
+        answers=sum(question.request.answers for question in questions),
     )
 
 

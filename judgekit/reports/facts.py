@@ -28,4 +28,9 @@ def run_facts(run: Run) -> dict[str, JsonValue]:
 
 def scorer_facts(scorer: ScorerRecord) -> dict[str, JsonValue]:
     """Return the facts of one of its scorers."""
-    return {"name": scorer.name, "signature": scorer.signature, "identity": scorer.identity}
+    return {
+        "name": scorer.name,
+        "signature": scorer.signature,
+        "identity": scorer.identity,
+        "per_turn": scorer.per_turn,
+    }

@@ -16,6 +16,7 @@ from judgekit.analysis.corrected_means import (
 from judgekit.analysis.findings import Audit, ScorerAudit, left_out_lines
 from judgekit.analysis.gates import GateResults
 from judgekit.analysis.losses import Loss, run_losses
+from judgekit.analysis.turns import turn_counts
 from judgekit.errors import check_choice
 from judgekit.reports.document import PAGE_SCRIPTS, render_page, script_json
 from judgekit.reports.facts import run_facts, scorer_facts
@@ -241,6 +242,7 @@ def _run(side: ReportSide, low_coverage: Mapping[str, str]) -> JsonValue:
                     low_coverage.get(scorer.name),
                 ),
                 "losses": _losses(losses.get(scorer.name, ())),
+                "turns": [[*counts] for counts in turn_counts(run.rows(scorer=scorer.name))] if scorer.per_turn else [],
             }
             for scorer in run.scorers
         ],

@@ -16,11 +16,12 @@ MAX_LISTED = 10_000
 
 
 class ListedScore(NamedTuple):
-    """A score as the list shows it."""
+    """A score as the list shows it; see `first_bad_turn`."""
 
     status: ScoreStatus
     value: float | None
     label: str | None
+    first_bad: JsonValue = None
 
 
 class ListedSample(NamedTuple):
@@ -85,7 +86,14 @@ class Listing:
             "status": "".join(str(STATUSES.index(cell.status)) if cell else "-" for cell in cells),
             "value": [None if cell is None or cell.value is None else round(cell.value, 9) for cell in cells],
             "label": [cell.label if cell else None for cell in cells],
+            "first_bad": [cell.first_bad if cell else None for cell in cells],
         }
+
+
+def first_bad_turn(row: Row) -> JsonValue:
+    """Return the number of the first turn that did not pass, if the scorer judged turns."""
+    bad = row.score.details.get("first_bad")
+    return bad.get("turn") if isinstance(bad, dict) else None
 
 
 def _concern(row: Row) -> float:
@@ -98,6 +106,6 @@ def _concern(row: Row) -> float:
 def _entry(rows: Sequence[Row]) -> ListedSample:
     first = rows[0]
     scores: dict[str, ListedScore] = {
-        row.scorer: ListedScore(row.score.status, row.score.value, row.score.label) for row in rows
+        row.scorer: ListedScore(row.score.status, row.score.value, row.score.label, first_bad_turn(row)) for row in rows
     }
     return ListedSample(first.index, first.sample_id, first.domain, first.labels, scores)

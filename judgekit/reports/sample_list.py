@@ -5,6 +5,7 @@ from time import monotonic
 
 from pydantic import JsonValue
 
+from judgekit.reports.listing import first_bad_turn
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
 from judgekit.traces.message import AIMessage, HumanMessage, Message, ToolCall
@@ -66,6 +67,7 @@ def _listed(run: Run, numbers: Sequence[int], text: str) -> list[JsonValue]:
             row.scorer: {
                 **{name: getattr(row.score, name) for name in ("status", "value", "label")},
                 "reason": row.score.reason[:_TEXT_SHOWN],
+                "first_bad": first_bad_turn(row),
             }
             for row in of_sample
         }

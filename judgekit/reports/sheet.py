@@ -23,6 +23,7 @@ from judgekit.traces.rendering import compact_json
 from judgekit.traces.sample import Sample
 from judgekit.traces.sample_path import ValuePath, sample_value, value_text
 from judgekit.traces.trace import Trace
+from judgekit.traces.turns import Turn, find_turns, sample_until
 
 SCRIPTS = ("dom", "markdown", "conversation", "label")
 SERVED_SCRIPTS = ("dom", "markdown", "conversation", "served", "queue", "label")
@@ -74,6 +75,12 @@ class LabelSheet:
         return samples
 
     @cached_property
+    def parts(self) -> Sequence[tuple[DrawnSample, Turn | None]]:
+        """The samples, or if the scorer judges each turn, their turns, in the order in which people label them."""
+        turns = {number: find_turns(sample.trace) for number, sample in self.samples.items() if self.scorer.per_turn}
+        return [(drawn, turn) for drawn in self.drawn_samples for turn in turns.get(drawn.number, (None,))]
+
+    @cached_property
     def choices(self) -> Sequence[Choice]:
         """The labels to choose from; empty if any number in [0, 1] may be given."""
         choices = self._graded
@@ -89,7 +96,7 @@ class LabelSheet:
         values = {row.score.value for row in self.run.rows(scorer=self.scorer.name, statuses=["scored"])}
         if values <= _OF_PAIRS and any(sample.baseline for sample in self.samples.values()):
             return [(_PAIR["better"], "1"), (_PAIR["tie"], "0.5"), (_PAIR["worse"], "0")]
-        return [("yes", "yes"), ("no", "no")] if values <= _YES_OR_NO else []
+        return [("yes", "yes"), ("no", "no")] if self.scorer.per_turn or values <= _YES_OR_NO else []
 
     @property
     def question(self) -> str:
@@ -108,7 +115,7 @@ class LabelSheet:
             "instructions": self.scorer.instructions,
             "choices": [list(drawn) for drawn in self.choices],
             "marks": NONE_VISIBLE if NONE_VISIBLE in self.scorer.scale else None,
-            "samples": [list(drawn) for drawn in self.drawn_samples],
+            "samples": [[*drawn, self.drawn_samples.index(drawn), turn and list(turn)] for drawn, turn in self.parts],
             "served": bool(write_token),
         }
         # The key tells the labels that a browser stores from those of another sheet.
@@ -149,8 +156,9 @@ class LabelSheet:
         def rows() -> Iterator[Sequence[CellValue]]:
             names = (*LABEL_COLUMNS[:2], *DISPLAY_COLUMNS, *LABEL_COLUMNS[2:])
             yield names
-            for drawn in self.drawn_samples:
+            for drawn, turn in self.parts:
                 sample = self.samples.get(drawn.number)
+                sample = sample if sample is None or turn is None else sample_until(sample, turn.last)
                 is_damaged = drawn.number in self.run.damaged.conversations
                 missing = (
                     "this conversation is damaged in the file" if is_damaged else "the conversation was not stored"
@@ -160,6 +168,7 @@ class LabelSheet:
                     "scorer": self.scorer.name,
                     "run": self.run.number,
                     "number": drawn.number,
+                    "message": turn and turn.first,
                     "recordings": self.run.recordings,
                     "selection": drawn.selection,
                     "probability": drawn.probability,

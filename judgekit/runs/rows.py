@@ -191,6 +191,7 @@ class ScorerRecord(FrozenModel):
         system: The system messages of the requests to the judge.
         scope: The part of a recording that the scorer looks at.
         alignments: The ids of the alignments that its questions came from; see `judgekit.runs.alignments`.
+        per_turn: Whether it judges each turn, so that people label turns.
     """
 
     name: str
@@ -205,6 +206,7 @@ class ScorerRecord(FrozenModel):
     system: str = ""
     scope: Scope = "own"
     alignments: Many[str] = ()
+    per_turn: bool = False
 
     @classmethod
     def of(cls, scorer: Scorer) -> "ScorerRecord":
@@ -230,6 +232,7 @@ class ScorerRecord(FrozenModel):
             alignments=tuple(
                 dict.fromkeys(alignment for prompt in prompts if (alignment := getattr(prompt, "alignment", "")))
             ),
+            per_turn=getattr(scorer, "per_turn", False),
         )
 
     @property

@@ -7,12 +7,14 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, JsonValue
 
 from judgekit.errors import short_repr
+from judgekit.judges.decisions import choice_question
 from judgekit.judges.evidence import CitedMessage, check_message_numbers
 from judgekit.judges.judge import AnswerCheck, Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import load_prompt
 from judgekit.score import ScaleValue, Score
 from judgekit.scorers.judged import AgentJudgedScorer
+from judgekit.scorers.turns import TurnJudgedScorer, Verdict
 from judgekit.traces.message import HumanMessage
 from judgekit.traces.sample import Sample
 
@@ -22,6 +24,7 @@ _DEFINITIONS = {
     "not_achieved": "a goal does not hold at the end, or was only promised, claimed without a tool result or undone again",
 }
 _NO_GOAL = {"no_goal": "the user has no goal"}
+_OF_TURNS: Mapping[str, ScaleValue] = {**_VALUES, "no_goal": "skipped"}
 
 
 class Goal(BaseModel):
@@ -41,7 +44,7 @@ class GoalAnswer(BaseModel):
 
 
 @dataclass(frozen=True)
-class _GoalAccuracy(AgentJudgedScorer):
+class _GoalAccuracy(AgentJudgedScorer, TurnJudgedScorer):
     judge: Judge | str
     partial: bool = False
     name: str = ""
@@ -51,12 +54,13 @@ class _GoalAccuracy(AgentJudgedScorer):
     @property
     def label_values(self) -> Mapping[str, ScaleValue]:
         """The values of its labels; none if the score is a share."""
-        return {} if self.partial else _VALUES
+        return {} if self.partial else _OF_TURNS if self.per_turn else _VALUES
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
         """The prompt for the judge, and with ``by_agent`` that for recordings with several agents."""
-        return self._prompts(load_prompt(self._prompt))
+        prompt = load_prompt(self._prompt)
+        return (prompt.by_turn(),) if self.per_turn else self._prompts(prompt)
 
     @property
     def can_decide(self) -> bool:
@@ -66,26 +70,32 @@ class _GoalAccuracy(AgentJudgedScorer):
     @property
     def has_confidence(self) -> bool:
         """Whether its scores have a confidence, which only decision models give."""
-        return self._judge.decides
+        return self._judge.decides and not self.per_turn
 
     async def _judged(self, sample: Sample, check: AnswerCheck[GoalAnswer]) -> Score:
+        if self.per_turn:
+            question = choice_question(load_prompt(self._prompt), {**_DEFINITIONS, **_NO_GOAL})
+            return await self._score_turns(sample, _OF_TURNS, question, GoalAnswer, _must_be_shown, self._read_turn)
         if self._judge.decides:
-            return await self._decided_score(
-                self.prompts[0], sample, {**_VALUES, "no_goal": "skipped"}, self._definitions
-            )
+            return await self._decided_score(self.prompts[0], sample, _OF_TURNS, self._definitions)
         judgment, by_agent = await self._ask(sample, GoalAnswer, [*_VALUES], check)
-        goals = judgment.answer.goals
-        details: dict[str, JsonValue] = {"goals": [goal.model_dump() for goal in goals], **by_agent}
-        if not goals:
-            return judgment.score(self.name, "skipped", label="no_goal", reason="the user has no goal", details=details)
+        verdict = self._read(judgment.answer.goals)
+        details = {**verdict.details, **by_agent}
+        return judgment.score(self.name, verdict.grade, label=verdict.label, reason=verdict.reason, details=details)
+
+    def _read(self, goals: Sequence[Goal]) -> Verdict:
+        details: dict[str, JsonValue] = {"goals": [goal.model_dump() for goal in goals]}
         achieved = sum(goal.verdict == "achieved" for goal in goals)
-        if achieved == len(goals):
-            value, label = 1.0, "achieved"
-        elif self.partial and achieved:
-            value, label = achieved / len(goals), "partly_achieved"
-        else:
-            value, label = 0.0, "not_achieved"
-        return judgment.score(self.name, value, label=label, reason=_reason(goals), details=details)
+        if not goals:
+            return Verdict("skipped", "no_goal", "the user has no goal", details)
+        share = achieved / len(goals) if self.partial else float(achieved == len(goals))
+        label = {0.0: "not_achieved", 1.0: "achieved"}.get(share, "partly_achieved")
+        return Verdict(share, label, _reason(goals), details)
+
+    def _read_turn(self, answer: GoalAnswer, _sample: Sample) -> Verdict:
+        verdict = self._read(answer.goals)
+        evidence = list[JsonValue](dict.fromkeys(number for goal in answer.goals for number in goal.evidence))
+        return verdict._replace(details={"evidence": evidence, **verdict.details})
 
 
 @dataclass(frozen=True)
@@ -95,7 +105,7 @@ class AgentGoalAccuracyWithReference(_GoalAccuracy):
     With ``partial``, it is the share of its parts that were achieved. Skipped without a reference. One judge request a
     sample. Details: ``goals``, each with its ``goal``, its ``end_state``, a ``reason``, as ``evidence`` the numbers of
     the messages that show it, and its ``verdict``; with ``by_agent``, also those of `PromptScorer`. A decision model
-    answers for all goals at once. Source: agent goal accuracy of ragas
+    answers for all goals at once. With ``per_turn``, see `TurnJudgedScorer`. Source: agent goal accuracy of ragas
     (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), which assumes one goal per
     conversation.
     """

@@ -2,24 +2,27 @@
 
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Literal, cast
 
 from pydantic import BaseModel, JsonValue, model_validator
 
 from judgekit.errors import count_text, join_limited, short_repr
 from judgekit.judges.evidence import CitedMessage, StrictNumber, has_quote
-from judgekit.judges.judge import Judge
+from judgekit.judges.judge import Judge, Judgment
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import load_prompt
 from judgekit.score import ScaleValue, Score
-from judgekit.scorers.judged import ScopedJudgedScorer
+from judgekit.scorers.turns import TurnJudgedScorer, Verdict
 from judgekit.traces.figures import missing_figures
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, ToolMessage
 from judgekit.traces.rendering import message_passages, message_text
 from judgekit.traces.sample import Sample
 from judgekit.traces.sentences import Sentence, agent_sentences
 from judgekit.traces.tree import Branch, Chronology, MessageNumber, conversation_path, find_message
+from judgekit.traces.turns import find_turns, numbered_sentences
 
 
 class SentenceEntry(BaseModel):
@@ -53,13 +56,14 @@ class GroundednessAnswer(BaseModel):
 
 
 @dataclass(frozen=True)
-class Groundedness(ScopedJudgedScorer):
+class Groundedness(TurnJudgedScorer):
     """1 if sources support all facts and actions that the agent claims, else the share of the claims.
 
     Sources are tool results, documents, instructions, and what users say of themselves. A claim is unsupported, whatever
     the judge says, if its quote is not in the source, or if the source comes later, is the agent's own words or, for an
     action, no successful call's result. The label is ``contradicted``, ``grounded``, ``partly`` or ``ungrounded``. Skipped
-    without claims. One judge request a sample. Details: ``sentences``, each with its source. Source: see the prompt.
+    without claims. One judge request a sample. Details: ``sentences``, each with its source. With ``per_turn``, a turn has 1 if
+    all its claims are supported, else 0, and the ``sentences`` of its own; see `TurnJudgedScorer`. Source: see the prompt.
 
     Example:
         ``Groundedness("openai/gpt-6-luna")``
@@ -74,35 +78,55 @@ class Groundedness(ScopedJudgedScorer):
         return (load_prompt("groundedness"),)
 
     async def _score(self, sample: Sample) -> Score:
-        if missing := self.prompts[0].missing_inputs(sample):
+        no_turns = ["turns"] if self.per_turn and not find_turns(sample.trace) else []
+        if missing := [*self.prompts[0].missing_inputs(sample), *no_turns]:
             return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
-        judgment = await self._judge.ask(self.prompts[0], sample, GroundednessAnswer, _check)
-        rows = _rows(judgment.answer, judgment.sample)
-        verdicts = Counter(str(row["verdict"]) for row in rows if row["verdict"])
-        supported, claims = verdicts["supported"], verdicts.total()
-        label = "grounded" if supported == claims else "partly" if supported else "ungrounded"
-        label = "contradicted" if verdicts["contradicted"] else label if claims else "no_claims"
-        flagged = sum(bool(row["numbers_missing"]) for row in rows)
-        reason = f"{supported} of {count_text(claims, 'claim')} supported, {flagged} with numbers_missing"
-        bad = [row for row in rows if row["verdict"] not in (None, "supported")]
-        flaws = (
-            f"message {row['message']}: {row['problem'] or row['verdict']}: {short_repr(row['text'])}" for row in bad
-        )
-        value: ScaleValue = supported / claims if claims else "skipped"
-        reason = join_limited([reason, *flaws])
-        score = judgment.score(self.name, value, label=label, reason=reason, details={"sentences": [*rows]})
-        is_same = agent_sentences(judgment.sample.trace) == agent_sentences(sample.trace)
+        if self.per_turn:
+            judgment, turns, verdicts = await self._ask_blocks(sample, self._ask)
+            score = self._score_over_turns(judgment, turns, verdicts)
+        else:
+            judgment, [(grade, label, reason, details)] = await self._ask(self.prompts[0], sample)
+            score = judgment.score(self.name, grade, label=label, reason=reason, details=details)
+        shown = agent_sentences(judgment.sample.trace)
+        is_same = shown == agent_sentences(sample.trace)[: len(shown)]
         redacted = () if is_same else ("spans are offsets in the text that was redacted for the judge",)
         return score.model_copy(update={"warnings": (*score.warnings, *redacted)})
 
+    async def _ask(self, prompt: Prompt, sample: Sample) -> tuple[Judgment[GroundednessAnswer], list[Verdict]]:
+        """Return the verdicts on the turns of a prompt, or without turns the only one."""
+        judgment = Judgment(GroundednessAnswer(entries=[]), (), sample)
+        if wanted := numbered_sentences(sample.trace, prompt.turns):
+            judgment = await self._judge.ask(prompt, sample, GroundednessAnswer, partial(_check, wanted))
+        rows = _rows(judgment.answer, judgment.sample)
+        of_turns = [[row for row in rows if turn.has(cast("MessageNumber", row["message"]))] for turn in prompt.turns]
+        return judgment, [_verdict(some, of_turn=bool(of_turns)) for some in of_turns or [rows]]
 
-def _check(answer: GroundednessAnswer, sample: Sample) -> None:
-    count = len(agent_sentences(sample.trace))
+
+def _verdict(rows: Sequence[JsonObject], *, of_turn: bool = False) -> Verdict:
+    """Return the verdict on sentences: the share of their claims that are supported; of a turn, whether all are."""
+    verdicts = Counter(str(row["verdict"]) for row in rows if row["verdict"])
+    supported, claims = verdicts["supported"], verdicts.total()
+    label = "grounded" if supported == claims else "partly" if supported else "ungrounded"
+    label = "contradicted" if verdicts["contradicted"] else label if claims else "no_claims"
+    flagged = sum(bool(row["numbers_missing"]) for row in rows)
+    reason = f"{supported} of {count_text(claims, 'claim')} supported, {flagged} with numbers_missing"
+    bad = [row for row in rows if row["verdict"] not in (None, "supported")]
+    flaws = (f"message {row['message']}: {row['problem'] or row['verdict']}: {short_repr(row['text'])}" for row in bad)
+    details: JsonObject = {"sentences": [*rows]}
+    if of_turn:
+        details["evidence"] = [row["message"] for row in bad]
+    grade: ScaleValue = "skipped" if not claims else float(not bad) if of_turn else supported / claims
+    return Verdict(grade, label, join_limited([reason, *flaws]), details)
+
+
+def _check(wanted: Mapping[int, Sentence], answer: GroundednessAnswer, _sample: Sample) -> None:
     entries = Counter((entry.sentence, entry.verdict, entry.source, entry.document) for entry in answer.entries)
     numbers = Counter(number for number, *_ in entries)
     doubled = {n for (n, verdict, *_), times in entries.items() if times > 1 or (verdict is None and numbers[n] > 1)}
-    if wrong := sorted(({*numbers} ^ {*range(1, count + 1)}) | doubled):
-        raise ValueError(f"must have an entry for each sentence, 1 to {count}, or each verdict; wrong: {wrong[:20]}")
+    if wrong := sorted(({*numbers} ^ {*wanted}) | doubled):
+        raise ValueError(
+            f"must have an entry for each sentence, {min(wanted)} to {max(wanted)}, or each verdict; wrong: {wrong[:20]}"
+        )
 
 
 def _rows(answer: GroundednessAnswer, sample: Sample) -> list[JsonObject]:

@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol, cast
 from pydantic import BaseModel, JsonValue, create_model
 
 from judgekit.errors import ConfigError, short_repr
+from judgekit.judges.decisions import choice_question
 from judgekit.judges.evidence import (
     CitedMessage,
     Quotation,
@@ -22,6 +23,7 @@ from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import load_prompt
 from judgekit.score import ScaleValue, Score
 from judgekit.scorers.judged import AgentJudgedScorer
+from judgekit.scorers.turns import TurnJudgedScorer, Verdict
 from judgekit.scorers.unanswered import unanswered
 from judgekit.traces.ending import missing_answer
 from judgekit.traces.sample import Sample
@@ -38,7 +40,7 @@ class _Said(Protocol):
 
 
 @dataclass(frozen=True)
-class PromptScorer(AgentJudgedScorer):
+class PromptScorer(AgentJudgedScorer, TurnJudgedScorer):
     """The value of the label that the judge chooses on a prompt's scale.
 
     The judge writes down the prompt's steps, its reason and its evidence before it chooses. Skipped if the sample lacks
@@ -59,6 +61,7 @@ class PromptScorer(AgentJudgedScorer):
             has less than three words and is no whole line, to the judge once, and to fail if that happens again.
         name: The name of the scores; by default, the prompt's name.
         by_agent: Whether to ask about each agent too, in the same request. The value does not depend on it.
+        per_turn: Whether to judge each turn, see `TurnJudgedScorer`; also if the prompt's file says so.
 
     Raises:
         PromptError: The prompt does not exist.
@@ -74,10 +77,17 @@ class PromptScorer(AgentJudgedScorer):
     name: str = ""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         prompt = self.prompt if isinstance(self.prompt, Prompt) else load_prompt(self.prompt)
+        object.__setattr__(self, "per_turn", self.per_turn or prompt.per_turn)
+        super().__post_init__()
         if not prompt.scale:
             raise ConfigError(f"the prompt {prompt.name} has no scale; only its own scorer can read its answer")
+        of_whole = ("response", "tool_calls", "baseline")
+        inputs = (name for name in (*prompt.inputs, *prompt.optional) if ValuePath.parse(name).root in of_whole)
+        if self.per_turn and (odd := [*{"turn"}.intersection(prompt.steps), *inputs]):
+            raise ConfigError(
+                f"{prompt.name}: per_turn needs a prompt without {odd} (a step turn, or inputs of the whole recording)"
+            )
         if unfilled := {*prompt.options} - dict(prompt.option_values).keys():
             raise ConfigError(
                 f"the prompt {prompt.name} has the options {sorted(unfilled)}; set them with Prompt.given"
@@ -90,8 +100,8 @@ class PromptScorer(AgentJudgedScorer):
     def has_confidence(self) -> bool:
         """Whether its scores may have a confidence. A client in place of a provider may always return logprobs."""
         judge = self._judge
-        if judge.decides:
-            return True
+        if judge.decides or self.per_turn:
+            return not self.per_turn
         is_lost = judge.cache_mode != "off" and not judge.store_text
         return judge.client is not None or (bool(judge.params.get("logprobs")) and not is_lost)
 
@@ -103,7 +113,8 @@ class PromptScorer(AgentJudgedScorer):
     @property
     def prompts(self) -> tuple[Prompt, ...]:
         """The prompt for the judge, and with ``by_agent`` that for recordings with several agents."""
-        return self._prompts(cast("Prompt", self.prompt))
+        prompt = cast("Prompt", self.prompt)
+        return (prompt.by_turn(),) if self.per_turn else self._prompts(prompt)
 
     async def _score(self, sample: Sample) -> Score:
         prompt = self.prompts[0]
@@ -115,7 +126,7 @@ class PromptScorer(AgentJudgedScorer):
         if no_answer is not None:
             return unanswered(Score.scored(self.name, 0.0), no_answer)
         grade: Mapping[str, ScaleValue] = dict(prompt.scale)
-        if self._judge.decides:
+        if self._judge.decides and not self.per_turn:
             return await self._decided_score(prompt, sample, grade, dict.fromkeys(grade, ""))
 
         def check(answer: BaseModel, sample: Sample) -> None:
@@ -141,18 +152,25 @@ class PromptScorer(AgentJudgedScorer):
                                 f"{quoted}: copy at least three words of message {citation.message}, or a whole line of it"
                             )
 
+        def read(verdict: _Said, sample: Sample) -> Verdict:
+            evidence, lost = _verified_evidence(verdict.evidence, sample)
+            reason = f"{verdict.reason} ({lost} of {len(evidence)} quotes not found)" if lost else verdict.reason
+            details: dict[str, JsonValue] = {step: getattr(verdict, step) for step in prompt.steps}
+            return Verdict(grade[verdict.verdict], verdict.verdict, reason, {**details, "evidence": evidence})
+
+        if self.per_turn:
+            whole = cast("Prompt", self.prompt)
+            question = choice_question(whole, dict.fromkeys(dict(whole.scale), ""))
+            return await self._score_turns(sample, grade, question, _answer(prompt), check, read)
         judgment, by_agent = await self._ask(sample, _answer(prompt), [*grade], check)
-        verdict = cast("_Said", judgment.answer)
-        evidence, lost = _verified_evidence(verdict.evidence, judgment.sample)
-        reason = f"{verdict.reason} ({lost} of {len(evidence)} quotes not found)" if lost else verdict.reason
-        details: dict[str, JsonValue] = {step: getattr(verdict, step) for step in prompt.steps}
+        verdict = read(cast("_Said", judgment.answer), judgment.sample)
         return judgment.score(
             self.name,
-            grade[verdict.verdict],
-            reason=reason,
-            label=verdict.verdict,
-            details={**details, "evidence": evidence, **by_agent},
-            confidence=label_probability(judgment.logprobs, "verdict", verdict.verdict, grade)
+            verdict.grade,
+            reason=verdict.reason,
+            label=verdict.label,
+            details={**verdict.details, **by_agent},
+            confidence=label_probability(judgment.logprobs, "verdict", verdict.label, grade)
             if judgment.logprobs
             else None,
         )

@@ -23,6 +23,7 @@ _NOT_COUNTED: dict[str, JsonValue] = {
     "audited": "",
     "audited_at": None,
     "losses": {"all": 0, "shown": []},
+    "turns": [],
 }
 
 

@@ -49,13 +49,14 @@ class LabelQueue:
     def state(self, annotator: str) -> dict[str, JsonValue]:
         """Return the labels that one person gave to these samples, and how many samples people have labeled."""
         scorer, labels = self.sheet.scorer.name, stored_labels(self.sheet.run)
+        key = "{0.number}:{0.message}" if self.sheet.scorer.per_turn else "{0.number}"
         numbers = {drawn.number for drawn in self.sheet.drawn_samples}
         given = [label for label in labels if label.scorer == scorer and label.value is not None]
         own = [label for label in given if label.annotator == annotator and label.number in numbers]
         return {
             "question": self.sheet.question,
             "samples": [[drawn.number, drawn.id] for drawn in self.sheet.drawn_samples],
-            "own": {str(label.number): _written(label) for label in own},
+            "own": {key.format(label): _written(label) for label in own},
             "labeled": len({label.number for label in given}),
             "planned": self.planned,
         }

@@ -133,7 +133,7 @@ def test_every_prompt_is_asked_by_a_scale_or_by_a_scorer_of_its_own():
 
 def test_the_golden_sample_fills_every_input():
     assert all(one.is_present(handed(FULL)) for one in PROMPT_INPUTS.values())
-    assert not any(PROMPT_INPUTS[name].is_present(HI) for name in PROMPT_INPUTS.keys() - {"conversation"})
+    assert not any(PROMPT_INPUTS[name].is_present(HI) for name in PROMPT_INPUTS.keys() - {"conversation", "turns"})
 
 
 # What a prompt file says

@@ -32,8 +32,10 @@ from judgekit.traces.message import AIMessage, HumanMessage, MediaPart, OtherPar
 from judgekit.traces.recording import Label
 from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import Trace
+from judgekit.traces.turns import find_turns
 from tests.failures.conftest import analyzed, failing  # noqa: F401 - a fixture
 from tests.hostile import HOSTILE
+from tests.scorers.test_turns import answering, conversation, planted
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
 expect = sync_api.expect
@@ -1381,3 +1383,37 @@ def test_each_failure_leads_to_the_message_where_it_began(opened, tmp_path, anal
         page.keyboard.press("Escape")
         page.goto(f"{page.url.partition('#')[0]}#/failures")
         expect(page.locator("#top nav a[aria-current=page]")).to_have_text("Failures")
+
+
+# --- turns
+
+
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("scheme", RULES)
+def test_turns_are_a_strip_a_column_and_a_plot_and_a_key_leads_to_the_next_bad_one(opened, tmp_path, viewport, scheme):
+    judge, samples = ScriptedJudge(answering), [conversation(5), conversation(3)]
+    for turn in find_turns(samples[0].trace)[1::2]:
+        samples[0] = planted(samples[0], turn)
+    scored = run(samples, [PromptScorer("tone", judge, per_turn=True), Groundedness(judge, per_turn=True)])
+    report(scored, tmp_path / "report.html")
+    with opened(tmp_path / "report.html", viewport=viewport, color_scheme=scheme) as page:
+        plots = page.locator(".turn-shares")
+        assert plots.count() == 2
+        assert "turn 2: 0.50 of 2 samples; turn 3: 1.00" in plots.first.get_attribute("aria-label")
+        turn_to(page, "#/samples?scorer=tone")
+        if viewport is DESKTOP:
+            assert "first bad turn" in page.locator(".row.heads").inner_text()
+            assert page.locator(".cell.first-bad").all_inner_texts() == ["2", "\u2013"]
+        turn_to(page, "#/sample/0")
+        strips = page.locator(".turn-strip")
+        assert strips.count() == 2
+        assert strips.first.locator(".turn.failed").all_text_contents() == ["turn 2 ✕ lacking", "turn 4 ✕ lacking"]
+        assert page.locator(".turns > li").count() == 10
+        assert "999 dollars" in " ".join(page.locator(".turns .claim").all_inner_texts())
+        found = axe.Axe().run(page, options={"resultTypes": ["violations"], **RULES[scheme]}).response["violations"]
+        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+        turn_to(page, "#/sample/0/tone")
+        for message in (7, 15, 7):
+            page.keyboard.press("b")
+            expect(page.locator(f"#b-message-{message}")).to_be_focused()

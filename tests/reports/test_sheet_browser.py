@@ -1,5 +1,6 @@
 """Labeling in a real browser."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,9 +11,12 @@ import pytest
 from judgekit import AIMessage, HumanMessage, Run, Sample, Score, SystemMessage, ToolCall, ToolMessage, load_prompt, run
 from judgekit.analysis.labels import HumanLabel, read_labels
 from judgekit.analysis.sampling import draw_samples
+from judgekit.judges.scripted import ScriptedJudge
 from judgekit.reports.sheet import LabelSheet
+from judgekit.scorers.prompted import PromptScorer
 from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, TextPart
 from tests.failures.conftest import analyzed, failing  # noqa: F401 - a fixture
+from tests.scorers.test_turns import answering, conversation
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
 expect = sync_api.expect
@@ -308,3 +312,22 @@ def test_the_message_where_it_went_wrong_is_named_by_keys_or_a_click(opened, tmp
         assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
         labels = downloaded(page, tmp_path, "Ana")
     assert [(label.value, label.message) for label in labels] == [("forgot", 2), ("forgot", 1), ("none_visible", None)]
+
+
+def test_turns_are_labeled_one_by_one_by_what_was_known_then(opened, tmp_path):
+    scored = run([conversation(2), conversation(3)], [PromptScorer("tone", ScriptedJudge(answering), per_turn=True)])
+    path = written(scored, tmp_path / "sheet.html")
+    with opened(path) as page:
+        assert re.fullmatch(r"Turn 1 of sample #\d · 1 of 5", page.locator("h1").inner_text())
+        assert page.locator(".message.is-turn").count() == 4
+        assert page.locator(".message").count() == 6
+        assert page.locator("#mark").count() == 0
+        press(page, "2 1")  # lacking, fitting
+        assert page.locator("h1").inner_text().endswith(" 3 of 5")
+        page.reload()
+        press(page, "u k k j")
+        found = axe.Axe().run(page).response["violations"]
+        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
+        labels = downloaded(page, tmp_path, "Ana")
+    assert [(label.value, label.message) for label in labels][:2] == [("lacking", 3), ("fitting", 7)]
+    assert [label.value for label in labels][2:] == [None, None, None]

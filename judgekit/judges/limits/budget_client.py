@@ -33,10 +33,10 @@ _FLUSH_SECONDS = 0.05
 
 
 def estimated_usage(request: Request) -> Usage:
-    """Return the estimated usage of a request: the tokens of its text, and the limit of ``params`` or 500 a question."""
+    """Return the estimated usage of a request: the tokens of its text, and the limit of ``params`` or 500 an answer."""
     if request.typed_questions:
         return Usage(input_tokens=request.input_tokens, output_tokens=_TYPED_OUTPUT * len(request.typed_questions))
-    likely = _LIKELY_OUTPUT * request.questions
+    likely = _LIKELY_OUTPUT * request.answers
     limit = likely if request.max_output_tokens else request.output_limit or likely
     return Usage(input_tokens=request.input_tokens, output_tokens=limit)
 

@@ -29,8 +29,8 @@ class Side {
   score(at, scorer) {
     const column = at === null ? undefined : this.scorers.get(scorer);
     if (column === undefined) return null;
-    const { status, value, label } = this.list.scores[column];
-    return (status[at] ?? "-") === "-" ? null : { status: STATUSES[status[at]], value: value[at], label: label[at] };
+    const { status, value, label, first_bad: bad } = this.list.scores[column];
+    return (status[at] ?? "-") === "-" ? null : { status: STATUSES[status[at]], value: value[at], label: label[at], bad: bad[at] };
   }
 
   /** Returns a complete sample. */

@@ -4,7 +4,13 @@ const sheet = JSON.parse(document.getElementById("head").textContent);
 const SIZE = sheet.samples.length;
 const STORED = `judgekit-labels-${sheet.key}`;
 
-const state = { at: 0, annotator: "", unsaved: false, labels: sheet.samples.map(() => ({ value: "", reason: "", message: "" })) };
+/** Returns the turn that is labeled: its number, and those of its first and last message; null if the sample is. */
+const turnAt = (at) => sheet.samples[at][6];
+
+/** Returns the label of what nobody has labeled; that of a turn names its first message. */
+const blank = (at) => ({ value: "", reason: "", message: turnAt(at) ? `${turnAt(at)[1]}` : "" });
+
+const state = { at: 0, annotator: "", unsaved: false, labels: sheet.samples.map((_, at) => blank(at)) };
 const steps = [];
 let isKept = false;
 
@@ -20,7 +26,7 @@ function restore() {
     state.at = Number.isInteger(found.at) && found.at >= 0 && found.at < SIZE ? found.at : 0;
     found.labels.forEach((one, at) => {
       const value = `${one?.value ?? ""}`;
-      state.labels[at] = { value: isLabel(value) ? value : "", reason: `${one?.reason ?? ""}`, message: `${one?.message ?? ""}` };
+      state.labels[at] = { value: isLabel(value) ? value : "", reason: `${one?.reason ?? ""}`, message: turnAt(at) ? blank(at).message : `${one?.message ?? ""}` };
     });
   } catch {
     // The browser stores nothing: labels last as long as the page is open.
@@ -85,6 +91,7 @@ function go(at, said = "") {
   draw(said);
   scrollTo(0, 0);
   main.querySelector("h1").focus({ preventScroll: true });
+  if (turnAt(at)) document.getElementById(`message-${turnAt(at)[1]}`)?.scrollIntoView({ block: "nearest" });
 }
 
 function nextBlank() {
@@ -102,10 +109,14 @@ const say = (text) => (document.getElementById("said").textContent = text);
 const main = document.getElementById("main");
 
 function draw(said = "") {
-  const content = JSON.parse(document.getElementById(`sample-${state.at}`).textContent);
+  const [number, , , , , place, turn] = sheet.samples[state.at];
+  const content = JSON.parse(document.getElementById(`sample-${place}`).textContent);
+  const heading = turn ? `Turn ${turn[0]} of sample #${number} · ${state.at + 1} of ${SIZE}` : `Sample ${state.at + 1} of ${SIZE}`;
+  if (turn && content.messages) Object.assign(content, { unlinked: turn[2] < content.messages.length ? [] : content.unlinked, messages: content.messages.slice(0, turn[2]) });
   main.replaceChildren(el("article", { class: "sample" },
-    el("div", { class: "sample-head" }, el("h1", { tabindex: -1 }, `Sample ${state.at + 1} of ${SIZE}`)),
+    el("div", { class: "sample-head" }, el("h1", { tabindex: -1 }, heading), turn ? el("p", { class: "lead" }, `Messages ${turn[1]} to ${turn[2]}, by what was known at their end.`) : null),
     el("div", { class: "beside" }, material(content), panel())));
+  for (let at = turn?.[1] ?? 1; at <= (turn?.[2] ?? 0); at++) document.getElementById(`message-${at}`)?.classList.add("is-turn");
   const done = given();
   document.getElementById("count").textContent = `${count(done)} of ${count(SIZE)} labeled`;
   Object.assign(document.getElementById("progress"), { value: done, max: SIZE });

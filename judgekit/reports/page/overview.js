@@ -31,7 +31,14 @@ function aboutRun({ agents, tags, note }, side = "") {
     note ? recorded(note, { class: "quoted" }) : null);
 }
 
-const ofRun = (run) => [lines(run), losses("Losses of tool calls", run.scorers, run), slices(run)].flat(Infinity).filter(Boolean);
+const ofRun = (run) => [lines(run), turnPlots(run), losses("Losses of tool calls", run.scorers, run), slices(run)].flat(Infinity).filter(Boolean);
+
+/** Returns the share of turns that passed by their number, for scorers that judge each turn. */
+function turnPlots(run) {
+  const judged = run.scorers.filter((line) => line.turns.length);
+  if (!judged.length) return null;
+  return el("section", {}, el("h3", {}, "Turns that passed, by number"), judged.map((line) => el("figure", { class: "turns-of" }, el("figcaption", {}, named(line.name)), turnShares(line.name, line.turns))));
+}
 
 /** Returns a gate with its result, as a word and a shape, so that its color adds no information. */
 function gateItem({ text, met, explanation, sample }) {

@@ -5,7 +5,7 @@ const WINDOW = 100;
 /** A run whose samples are read as they are wanted. The place of a sample is its number. */
 class PagedSide extends Side {
   constructor(name, run) {
-    super(name, run, { numbers: [], ids: [], domains: [], labels: [], scores: run.scorers.map(() => ({ status: [], value: [], label: [] })) });
+    super(name, run, { numbers: [], ids: [], domains: [], labels: [], scores: run.scorers.map(() => ({ status: [], value: [], label: [], first_bad: [] })) });
     this.places = { has: () => true };
   }
 
@@ -17,11 +17,12 @@ class PagedSide extends Side {
   take({ number, id, domain, labels, scores, preview }) {
     Object.entries({ numbers: number, ids: id, domains: domain, labels }).forEach(([name, one]) => (this.list[name][number] = one));
     for (const [scorer, at] of this.scorers) {
-      const { status, value = null, label = null } = scores[scorer] ?? {};
+      const { status, value = null, label = null, details, first_bad: bad = details?.first_bad?.turn ?? null } = scores[scorer] ?? {};
       const column = this.list.scores[at];
       column.status[number] = status ? STATUSES.indexOf(status) : "-";
       column.value[number] = value;
       column.label[number] = label;
+      column.first_bad[number] = bad;
     }
     this.reasons[number] = [...this.scorers.keys()].map((scorer) => scores[scorer]?.reason ?? "");
     this.previews[number] = preview;

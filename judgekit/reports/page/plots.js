@@ -44,6 +44,24 @@ function histogram(scorer, bins) {
   return made;
 }
 
+const TURNS = 40;
+
+/** Returns the share of samples in which each turn passed, as bars by its number; those of fewer samples are paler. */
+function turnShares(scorer, turns) {
+  const shown = turns.slice(0, TURNS);
+  const most = Math.max(...shown.map(([, , times]) => times));
+  const said = shown.map(([turn, passed, times]) => `turn ${turn}: ${figure(passed / times, 2)} of ${plural(times, "sample")}`);
+  const width = 12 * shown.length + 24;
+  const made = svg("svg", { class: "turn-shares", viewBox: `0 0 ${width} 74`, preserveAspectRatio: "xMinYMid", role: "img", "aria-label": `${scorer}: ${said.join("; ")}` });
+  for (const at of [0, 0.5, 1]) made.append(svg("line", { class: "axis", x1: 22, x2: width, y1: 58 - 54 * at, y2: 58 - 54 * at }), svg("text", { class: "tick", x: 18, y: 61 - 54 * at, "text-anchor": "end" }, `${at}`));
+  shown.forEach(([turn, passed, times], at) => {
+    const height = Math.max(1, (54 * passed) / times);
+    made.append(svg("rect", { class: "count", x: 24 + 12 * at, y: 58 - height, width: 10, height, opacity: 0.4 + (0.6 * times) / most }, svg("title", {}, said[at])));
+    if (turn === 1 || turn % 5 === 0) made.append(svg("text", { class: "tick", x: 29 + 12 * at, y: 70, "text-anchor": "middle" }, `${turn}`));
+  });
+  return made;
+}
+
 /** Returns estimates of one number below each other, each a dot on its interval; the last one is the result. */
 function estimates(figures) {
   const x = (number) => 8 + 304 * Math.min(1, Math.max(0, number));

@@ -60,10 +60,9 @@ async function takeUp(annotator) {
   figures = await fetched(queueAddress(annotator));
   state.annotator = annotator;
   sheet.samples.forEach(([number], at) => {
-    if (!unsent.has(at)) state.labels[at] = figures.own[number] ?? { value: "", reason: "", message: "" };
+    if (!unsent.has(at)) state.labels[at] = figures.own[turnAt(at) ? `${number}:${turnAt(at)[1]}` : number] ?? blank(at);
   });
-  const blank = state.labels.findIndex((one) => one.value === "");
-  state.at = Math.max(0, blank);
+  state.at = Math.max(0, state.labels.findIndex((one) => one.value === ""));
   draw();
   showFigures();
 }

@@ -62,6 +62,8 @@ function key(event) {
   } else if (steps[event.key]) {
     if (shown?.list) shown.list.step(steps[event.key]);
     else shown?.querySelector(`a[data-key="${event.key}"]`)?.click();
+  } else if (event.key === "b" && here().view === "sample") {
+    nextBadTurn();
   } else if (event.key === "?") {
     dialog.showModal();
   }

@@ -82,7 +82,7 @@ function talk(sample, side, scorer, search, title) {
   const base = address(["sample", here().sample, ...(scorer ? [scorer] : [])], here().filters);
   const linked = { ...links.trace, link: (number) => `${base}${base.includes("?") ? "&" : "?"}message=${number}` };
   const { about } = sample;
-  made.append(expectedOf(about, links) ?? "");
+  made.append(...stripsOf(sample, side, scorer, links.trace), expectedOf(about, links) ?? "");
   made.append(conversation(sample.messages, side === "b" ? linked : links.trace, of("trace"), search, sample.unlinked));
   if (sample.error) made.append(el("p", { class: "note" }, "The recording ends with an error: ", recorded(sample.error)));
   if (sample.agents.length) made.append(fold("usage of each agent", () => agentsOf(sample.agents, links.trace), { class: "made-of" }));
@@ -90,6 +90,28 @@ function talk(sample, side, scorer, search, title) {
   const others = Object.entries(about).filter(([name]) => !EXPECTED.includes(name));
   if (others.length) made.append(fold("other fields and metadata", () => tree(Object.fromEntries(others), links), { class: "made-of" }));
   return made;
+}
+
+/** Returns a strip of turns for each scorer that judged them, or for the chosen one; each turn leads to its message. */
+function stripsOf(sample, side, scorer, place) {
+  return sample.scores.flatMap((score, at) => {
+    const { name } = report[side].run.scorers[at];
+    const rows = score && (!scorer || scorer === name) ? turnRows(score.details) : null;
+    if (!rows) return [];
+    const step = (row) => el("button", { class: `turn ${turnState(row)}`, type: "button", title: visible(`${row.verdict}: ${row.reason}`).slice(0, 500), onclick: () => reveal(messageAt(row.message, place), "start") },
+      el("span", { class: "unseen" }, "turn "), `${row.turn} `, el("span", { "aria-hidden": "true" }, SHAPES[turnState(row)]), el("span", { class: "unseen" }, visible(` ${row.verdict}`)));
+    return [el("nav", { class: "turn-strip", "aria-label": `turns by ${name}` }, named(name), rows.map(step))];
+  });
+}
+
+/** Goes to the next turn that did not pass, and from the last to the first. */
+function nextBadTurn() {
+  const bad = [...main.querySelectorAll(".turn.failed")];
+  const at = bad.findIndex((one) => one.classList.contains("is-at"));
+  bad[at]?.classList.remove("is-at");
+  const next = bad[(at + 1) % bad.length];
+  next?.classList.add("is-at");
+  next?.click();
 }
 
 /** Returns a table of the usage of each agent. */

@@ -247,10 +247,11 @@ class SampleList {
       this.scorer = filters.scorer ?? (report.scorers.length === 1 ? report.scorers[0] : null);
       this.columns = this.scorer ? [this.scorer] : report.scorers;
       this.labels = report.head.choices ? this.scorer && report.head.choices.labeled.includes(this.scorer) : !report.a && this.scorer && report.b.list.scores[report.b.scorers.get(this.scorer)]?.label.some((label) => label !== null);
+      this.turns = !report.a && this.scorer && report.head.b.scorers.some((one) => one.name === this.scorer && one.per_turn);
       const domain = report.choices.domains.length ? "minmax(5rem, 8rem) " : "";
       this.element.className = `list wide ${this.scorer ? "of-one" : "of-all"}${this.scorer && report.a ? " of-two" : ""}`;
       const width = report.a ? "8.5rem" : "5.5rem";
-      const reasons = report.a ? "minmax(0, 3fr) minmax(0, 3fr)" : `${this.labels ? "minmax(0, 9rem) " : ""}minmax(0, 4fr)`;
+      const reasons = report.a ? "minmax(0, 3fr) minmax(0, 3fr)" : `${this.turns ? "minmax(5rem, 7rem) " : ""}${this.labels ? "minmax(0, 9rem) " : ""}minmax(0, 4fr)`;
       const rest = this.scorer ? `minmax(${width}, 9rem) ${reasons}` : `repeat(${this.columns.length}, minmax(${width}, 9rem))`;
       this.element.style.setProperty("--lines", this.columns.length);
       this.element.style.setProperty("--least", `${(this.scorer ? 32 : 14) + (domain ? 6 : 0) + this.columns.length * (report.a ? 9.5 : 6.5)}rem`);
@@ -284,7 +285,7 @@ class SampleList {
       el("span", { class: "cell" }, "#"), sorted("id", ["", "id"]),
       report.choices.domains.length ? el("span", { class: "cell domain" }, "domain") : null,
       this.columns.map((name) => sorted(name, ["", `low:${name}`, `high:${name}`])),
-      this.scorer ? (report.a ? ["reason in A", "reason in B"] : [...(this.labels ? ["label"] : []), "reason"]).map((head) => el("span", { class: "cell" }, head)) : null);
+      this.scorer ? (report.a ? ["reason in A", "reason in B"] : [...(this.turns ? ["first bad turn"] : []), ...(this.labels ? ["label"] : []), "reason"]).map((head) => el("span", { class: "cell" }, head)) : null);
   }
 
   draw() {
@@ -333,6 +334,7 @@ class SampleList {
       el("span", { class: "cell place" }, key), link,
       report.choices.domains.length ? el("span", { class: "cell domain" }, recorded(domain ?? "")) : null, cells);
     if (this.scorer) {
+      if (this.turns) row.append(el("span", { class: "cell first-bad", "data-name": "first bad turn" }, `${scoreOf(number, this.scorer, "b")?.bad ?? "–"}`));
       if (this.labels) row.append(el("span", { class: "cell label" }, recorded(scoreOf(number, this.scorer, "b")?.label ?? "")));
       for (const side of sides()) {
         const reason = el("span", { class: "cell reason", dir: "auto", "data-waits": number, "data-side": side.name });

@@ -102,6 +102,26 @@ function withBad({ text, start, bad }) {
   return [...nodes, part(at)];
 }
 
+/** Returns the turns in a score's details, each with a verdict; `null` if there are none. */
+function turnRows({ turns: rows }) {
+  const is = (row) => Number.isInteger(row?.turn) && Number.isInteger(row.message) && (row.value === null || typeof row.value === "number");
+  return Array.isArray(rows) && rows.length && rows.every(is) ? rows : null;
+}
+
+/** Returns whether a turn passed, as the name of a badge. */
+const turnState = ({ value }) => (value === null ? "skipped" : value < 0.5 ? "failed" : "scored");
+
+/** Returns the turns with their verdicts, reasons and details; those that did not pass are open. */
+function turnList(rows, links) {
+  const rest = ({ turn, message, verdict, value, reason, sentences, ...more }) => more;
+  const item = (row) => el("li", { value: row.turn },
+    el("p", {}, jump(row.message, links?.trace, `turn ${row.turn}`), " ", badge(turnState(row), visible(`${row.verdict}`))),
+    reasonText(`${row.reason}`, links, []),
+    sentenceRows(row) ? sentenceList(row.sentences, links) : null,
+    Object.values(rest(row)).some((one) => `${one}`) ? fold("details", () => tree(rest(row), links), { class: "made-of" }) : null);
+  return fold(plural(rows.length, "turn"), () => el("ol", { class: "turns" }, rows.map(item)), { class: "made-of", open: rows.some((row) => turnState(row) === "failed") });
+}
+
 const OUTCOMES = ["matched", "differing", "out_of_order", "missing", "extra"];
 
 function agentVerdict({ verdict, reason, violated, ...outcomes }, links) {
@@ -203,8 +223,9 @@ function scoreBody(score, links, marks, exchanges) {
   const { reason, details, diff, calls, warnings, error } = score;
   const cited = citationsOf(score, "");
   const uncited = [...new Map(cited.map((one) => [`${one.side}${one.message}`, one])).values()];
-  const agents = agentRows(details), sentences = sentenceRows(details);
-  const others = Object.fromEntries(Object.entries(details).filter(([name]) => !(agents && name === "by_agent") && !(sentences && name === "sentences")));
+  const agents = agentRows(details), sentences = sentenceRows(details), turns = turnRows(details);
+  const own = [agents && "by_agent", sentences && "sentences", turns && "turns", turns && "first_bad"];
+  const others = Object.fromEntries(Object.entries(details).filter(([name]) => !own.includes(name)));
   return [
     error && !reason?.startsWith(error) ? el("p", { class: "problem" }, el("code", {}, error)) : null,
     reason ? reasonText(reason, links, marks) : el("p", { class: "nothing" }, "no reason given"),
@@ -214,6 +235,7 @@ function scoreBody(score, links, marks, exchanges) {
     diff.length ? diffTable(diff, links, details) : null,
     agents ? verdictsByAgent(agents, links) : null,
     sentences ? sentenceList(sentences, links) : null,
+    turns ? turnList(turns, links) : null,
     Object.keys(others).length ? fold("details", () => tree(others, links), { class: "made-of" }) : null,
     calls.length ? fold(callsSummary(calls), () => calls.map((call, at) => judgeCall(call, exchanges?.[at])), { class: "made-of" }) : null,
   ].flat().filter(Boolean);
