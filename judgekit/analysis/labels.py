@@ -58,8 +58,7 @@ class HumanLabel(FrozenModel):
         sample: The sample's id.
         scorer: The scorer whose question is answered.
         value: A label of the scale, a number in [0, 1], or yes or no; ``None`` if the sample was drawn but left blank.
-        message: The number of the message where it went wrong, or its path in a sub-agent, such as ``4.2.1``. If the scorer
-            judges each turn: that of the user's message with which the labeled turn begins.
+        message: The number of the message where it went wrong, or its path in a sub-agent, such as ``4.2.1``; of a turn, its first.
         annotator: The person who labeled; ``None`` stands for one and the same person.
         reason: The reason for the label.
         run: The number of the run that the sample was drawn from.

@@ -42,8 +42,9 @@ def _is_not_blank(text: str | None) -> bool:
 
 
 def _conversation(trace: Trace, options: RenderOptions) -> Rendering:
+    budget, images, limit, _ = options
     try:
-        return trace.render(**options._asdict())
+        return trace.render(budget_tokens=budget, images=images, tool_result_limit=limit)
     except ValueError as error:
         raise ContextError(f"conversation_tokens: {error}") from error
 

@@ -112,9 +112,7 @@ def _verdict(rows: Sequence[JsonObject], *, of_turn: bool = False) -> Verdict:
     reason = f"{supported} of {count_text(claims, 'claim')} supported, {flagged} with numbers_missing"
     bad = [row for row in rows if row["verdict"] not in (None, "supported")]
     flaws = (f"message {row['message']}: {row['problem'] or row['verdict']}: {short_repr(row['text'])}" for row in bad)
-    details: JsonObject = {"sentences": [*rows]}
-    if of_turn:
-        details["evidence"] = [row["message"] for row in bad]
+    details: JsonObject = {"sentences": [*rows], **({"evidence": [row["message"] for row in bad]} if of_turn else {})}
     grade: ScaleValue = "skipped" if not claims else float(not bad) if of_turn else supported / claims
     return Verdict(grade, label, join_limited([reason, *flaws]), details)
 

@@ -21,7 +21,7 @@ from judgekit.traces.sample import Sample
 from judgekit.traces.turns import Turn, find_turns, sample_until
 
 Over: TypeAlias = Literal["share", "mean", "min", "last"]
-_MOST_TURNS, _BLOCK, _MOST_CHOICES = 20, 10, 200  # turns of one request, of each of several, and to a decision model
+_MOST, _BLOCK, _CHOICES = 20, 10, 200  # turns of one request, of each of several, and to a decision model
 _ABOUT = "For turn {0} alone, messages {1} to {2}, and by what was known at its end, whatever came later:\n\n"
 
 
@@ -113,8 +113,7 @@ class TurnJudgedScorer(ScopedJudgedScorer):
     ) -> tuple[Judgment[Any], Sequence[Turn], Sequence[Verdict]]:
         """Return the verdict on each turn. Each request is about the turns of a prompt, of which the last ends its sample."""
         turns = find_turns(sample.trace)
-        most = _MOST_CHOICES if self._judge.decides else _MOST_TURNS if len(turns) <= _MOST_TURNS else _BLOCK
-        most = 1 if self.each else most
+        most = 1 if self.each else _CHOICES if self._judge.decides else _BLOCK if len(turns) > _MOST else _MOST
         blocks = [turns[at : at + most] for at in range(0, len(turns), most)]
         if len(blocks) > 1:
             ask_apart()
