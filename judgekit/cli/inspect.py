@@ -17,7 +17,7 @@ from judgekit.terminal import console, printable, printable_lines
 from judgekit.traces.trace import Trace
 
 _SHOWN = 20
-_CONVERSATION_TOKENS = 2_000
+_MOST_TOKENS, _TOKENS_PER_MESSAGE = 2_000, 30
 
 
 @app.command()
@@ -140,6 +140,6 @@ def _usage(inspection: Inspection) -> str:
 
 def _rendered(trace: Trace) -> str:
     try:
-        return trace.render(budget_tokens=_CONVERSATION_TOKENS)
+        return trace.render(budget_tokens=min(_MOST_TOKENS, (len(trace.messages) + 4) * _TOKENS_PER_MESSAGE))
     except ValueError as error:  # no room even for the headers
         return f"not shown: {error}"

@@ -148,7 +148,7 @@ class ClaimsWithoutCall(_WithoutFlaws):
 class NeverSays(_WithoutFlaws):
     r"""1 if the pattern is in no message of the agent, or with ``scope="tree"`` of its sub-agents, else 0.
 
-    For the last message alone, there is `Regex`, whose syntax this is. Arguments of calls are not searched. Skipped if the
+    For the last message alone, there is `Regex`, whose syntax this is; ``(?i)`` at the start ignores case. Arguments of calls are not searched. Skipped if the
     agent says nothing. No judge. Details as for `ErrorsIgnored`; ``places`` is the number of messages with a text. Source:
     https://github.com/mrabarnett/mrab-regex.
 

@@ -102,7 +102,7 @@ class Recording(FrozenModel):
         return next((message.text for message in reversed(self.messages) if message.role == "assistant"), None)
 
     def own_calls(self, requestor: Requestor = "assistant") -> list[ToolCall]:
-        """Return the calls of one side without those of sub-agents, in order."""
+        """Return the calls of one side, by default the agent's, in order and without those of sub-agents."""
         kind = CALLER_MESSAGES[requestor]
         calls: list[ToolCall] = []
         for message in self.messages:

@@ -255,6 +255,15 @@ def test_what_was_broken_off_while_scorers_were_added_goes_on(cli, judging, conv
     assert judging.asked.total() == NUMBER
 
 
+def test_a_config_that_is_gone_is_named_with_what_to_do(cli, conversations):
+    Path("gone.toml").write_text("")
+    cli("run", conversations(2), "--scorer", "tool_call_f1", "--config", "gone.toml")
+    Path("gone.toml").unlink()
+    ended = cli("score", 1, "--scorer", "tool_call_accuracy")
+    assert (ended.code, ended.out) == (2, "")
+    assert "gone.toml: the run was made with this config, which is gone: put it back, or an empty file" in ended.err
+
+
 def test_scorers_that_cannot_be_added_say_why(cli, broken_off):
     path = broken_off()
     said = "judgekit: run 1 is not finished; finish it with judgekit resume 1\n"

@@ -70,6 +70,7 @@ def test_its_examples_of_a_scorer_a_question_and_a_config_work(cli, examples):
         "missing": 0,
         "not_applicable": "skipped",
     }
+    exec(compile(snippets("python")[1] + "test_vague()", "skill", "exec"), {})  # noqa: S102 - our own example
     Path("judgekit.toml").write_text(snippets("toml")[0].replace("MODEL", "gpt-5-mini"))
     ended = cli("run", examples / "conversations.jsonl", "--dry-run")
     assert (ended.code, "agent_goal_accuracy_without_reference" in ended.out) == (0, True), ended.err
