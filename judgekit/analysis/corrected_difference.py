@@ -85,18 +85,10 @@ class DifferenceCorrection:
 
     def as_json(self) -> dict[str, JsonValue]:
         """Return the correction as JSON."""
+        names = ("labels_a", "labels_b", "labels_both", "a", "b", "difference", "p", "p_holm", "unavailable_reason")
         return {
-            "labels_a": self.labels_a,
-            "labels_b": self.labels_b,
-            "labels_both": self.labels_both,
-            "a": self.a,
-            "b": self.b,
-            "difference": self.difference,
+            **{name: getattr(self, name) for name in (*names, "assumptions")},
             "interval": None if self.interval is None else self.interval._asdict(),
-            "p": self.p,
-            "p_holm": self.p_holm,
-            "unavailable_reason": self.unavailable_reason,
-            "assumptions": self.assumptions,
             "notes": list(self.notes),
         }
 

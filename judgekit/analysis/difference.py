@@ -223,22 +223,23 @@ class Difference:
     def as_json(self) -> dict[str, JsonValue]:
         """Return the difference as JSON."""
         overall = self.overall
+        names = (
+            "scorer",
+            "verdict",
+            "contradiction",
+            "pairs",
+            "a",
+            "b",
+            "difference",
+            "test",
+            "p",
+            "p_holm",
+            "detectable",
+        )
         return {
-            "scorer": self.scorer,
-            "verdict": self.verdict,
+            **{name: getattr(self, name) for name in (*names, "better", "worse")},
             "verdict_by_scores": self.by_scores.verdict,
-            "contradiction": self.contradiction,
-            "pairs": self.pairs,
-            "a": self.a,
-            "b": self.b,
-            "difference": self.difference,
             "interval": _interval_json(self.interval),
-            "test": self.test,
-            "p": self.p,
-            "p_holm": self.p_holm,
-            "detectable": self.detectable,
-            "better": self.better,
-            "worse": self.worse,
             "excluded": [{"a": a, "b": b, "samples": times} for (a, b), times in self.excluded.items()],
             "overall": None if overall is None else {**overall._asdict(), "interval": _interval_json(overall.interval)},
             "correction": None if self.correction is None else self.correction.as_json(),

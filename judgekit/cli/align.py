@@ -32,19 +32,16 @@ _CONTINUES = "the same command continues from here, as far as replies are cached
 
 @app.command()
 def align(
-    scorer: Annotated[
-        str, typer.Argument(metavar="SCORER", help="The scorer with the old question, such as prompt:tone.")
-    ],
+    scorer: Annotated[str, options.argument("SCORER", "The scorer with the old question, such as prompt:tone.")],
     labels: options.LabelFiles = None,
     judge: options.JudgeName = None,
     writer: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="The model that writes candidates; by default, the judge.")
+        str | None, options.option("MODEL", "The model that writes candidates; by default, the judge.")
     ] = None,
     run: Annotated[
         str | None,
-        typer.Option(
-            metavar="RUN",
-            help="The run that the labels are from; by default, the one that they name, or the last of this scorer.",
+        options.option(
+            "RUN", "The run that the labels are from; by default, the one that they name, or the scorer's last."
         ),
     ] = None,
     design: Annotated[
@@ -56,11 +53,8 @@ def align(
     ] = "holdout",
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="The new prompt file; by default, NAME_aligned.md next to the old one.",
+        options.option(
+            "FILE", "The new prompt file; by default, NAME_aligned.md next to the old one.", "--output", "-o"
         ),
     ] = None,
     config: options.ConfigFile = None,
@@ -127,9 +121,7 @@ def _align(aligning: Aligning) -> Alignment:
         print_line(f"stopped: {error}; {_CONTINUES}", console(stderr=True))
         raise typer.Exit(1) from None
     if not alignments:
-        print_line(
-            "interrupted; the same command continues from here, as far as replies are cached", console(stderr=True)
-        )
+        print_line(f"interrupted; {_CONTINUES}", console(stderr=True))
         raise typer.Exit(interrupts.exit_code)
     return alignments[0]
 

@@ -38,8 +38,7 @@ def freeze(
     scorer: options.JudgedScorerOption = None,
     seed: options.Seed = 0,
     replace: Annotated[
-        bool,
-        typer.Option("--replace", help="Replace anchors that were frozen before. An alarm that they raised stands."),
+        bool, options.flag("--replace", "Replace anchors that were frozen before. An alarm that they raised stands.")
     ] = False,
     store: options.StorePath = DEFAULT_RUNS_PATH,
     dry_run: options.DryRun = False,
@@ -63,7 +62,7 @@ def freeze(
 @commands.command()
 def check(
     scorer: Annotated[
-        list[str] | None, typer.Argument(metavar="SCORER", help="The scorers; by default, all that have anchors.")
+        list[str] | None, options.argument("SCORER", "The scorers; by default, all that have anchors.")
     ] = None,
     store: options.StorePath = DEFAULT_RUNS_PATH,
     dry_run: options.DryRun = False,

@@ -15,10 +15,10 @@ from judgekit.analysis.stored_labels import stored_labels
 from judgekit.cli import options
 from judgekit.cli.app import app
 from judgekit.cli.label_files import store_labels
-from judgekit.cli.outputs import check_outputs, print_json, print_line, print_notices, print_written
+from judgekit.cli.outputs import check_outputs, print_json, print_line, print_notices, write_outputs
 from judgekit.errors import ConfigError
 from judgekit.reports.audit import show_audit
-from judgekit.reports.export import json_text, write_text
+from judgekit.reports.export import json_text
 from judgekit.reports.glossary import command_consoles
 from judgekit.reports.html import html_report
 from judgekit.runs.audit_records import AuditStatus, audit_record_path
@@ -34,20 +34,18 @@ def audit(
     label: options.RecordedLabels = None,
     guarantee: Annotated[
         float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="Find the confidence at which people disagree with at most this share of the verdicts, such as 0.1.",
+        options.option(
+            "SHARE", "Find the confidence at which people disagree with at most this share of verdicts, as 0.1."
         ),
     ] = None,
     delta: Annotated[
-        float, typer.Option(metavar="PROBABILITY", help="For --guarantee: how likely the guarantee may fail.")
+        float, options.option("PROBABILITY", "For --guarantee: how likely the guarantee may fail.")
     ] = 0.05,
     epsilon: Annotated[
         str,
-        typer.Option(
-            metavar="experts|skilled|crowd|NUMBER",
-            help="Who the annotators are, or how much worse than one of them the judge may be to replace a person, such as 0.2 "
-            "(alternative annotator test).",
+        options.option(
+            "experts|skilled|crowd|NUMBER",
+            "Who the annotators are, or how much worse than one of them the judge may be to replace a person, such as 0.2 (alternative annotator test).",
         ),
     ] = "experts",
     explain: options.Explain = False,
@@ -86,9 +84,7 @@ def audit(
             show_audit(comparison, show, screen.out, mean_bounds(stored))
             for line in _record_lines(stored, before):
                 print_line(line, screen.out)
-    for path in outputs:
-        write_text(_KINDS[path.suffix.lower()](stored, comparison), path)
-        print_written(path)
+    write_outputs(outputs, _KINDS, stored, comparison)
     if not any(findings.sample_count for findings in comparison.scorers):
         print_line("exit code 1: no judge was compared with labels; --labels FILE reads them", console(stderr=True))
         raise typer.Exit(1)

@@ -10,6 +10,7 @@ import typer
 from rich.filesize import decimal
 
 from judgekit.cli.app import app
+from judgekit.cli.options import flag, option
 from judgekit.cli.outputs import print_line, print_written
 from judgekit.errors import ConfigError, StoreError, check_choice
 from judgekit.judges.cache.cassettes import Cassette, write_cassette, write_cassette_lines
@@ -33,19 +34,10 @@ def _local(path: str) -> Path:
 
 
 _Cache = Annotated[
-    str,
-    typer.Option(
-        "--cache",
-        metavar="FILE|ADDRESS",
-        help="The SQLite file that stores the replies, a Redis address, or env:NAME for an address in a variable.",
-    ),
+    str, option("FILE|ADDRESS", "The SQLite file of the replies, a Redis address, or env:NAME for one in a variable.")
 ]
-_Prompt = Annotated[
-    str | None, typer.Option("--prompt", help="Only replies to prompts with this name, such as 'agent_goal*'.")
-]
-_Judge = Annotated[
-    str | None, typer.Option("--judge", help="Only replies of judges with this name, such as 'openai/*'.")
-]
+_Prompt = Annotated[str | None, option("NAME", "Only replies to prompts with this name, such as 'agent_goal*'.")]
+_Judge = Annotated[str | None, option("NAME", "Only replies of judges with this name, such as 'openai/*'.")]
 _CACHE = str(JudgeSettings.model_fields["cache"].default)
 
 
@@ -124,9 +116,7 @@ def export(
 def import_(
     file: Annotated[Path, typer.Argument(parser=_local, metavar="FILE", help="The cassette to read.")],
     cache: _Cache = _CACHE,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Replace cached replies that differ from the cassette's.")
-    ] = False,
+    replace: Annotated[bool, flag("--replace", "Replace cached replies that differ from the cassette's.")] = False,
 ) -> None:
     """Copy the replies of a cassette into the cache."""
     lines = Cassette(file).recorded()

@@ -12,10 +12,10 @@ from judgekit.cli import options
 from judgekit.cli.app import app
 from judgekit.cli.label_files import store_labels
 from judgekit.cli.outcome import show_gates
-from judgekit.cli.outputs import check_outputs, print_json, print_written
+from judgekit.cli.outputs import check_outputs, print_json, write_outputs
 from judgekit.errors import ConfigError
 from judgekit.reports.compare import show_changes
-from judgekit.reports.export import json_text, write_text
+from judgekit.reports.export import json_text
 from judgekit.reports.glossary import command_consoles
 from judgekit.reports.html import html_report
 from judgekit.runs.results import Run
@@ -24,16 +24,15 @@ from judgekit.runs.store import DEFAULT_RUNS_PATH
 
 @app.command()
 def compare(
-    a: Annotated[str, typer.Argument(metavar="A", help="The number of the baseline run.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="The number of the run to compare with it, or last.")],
+    a: Annotated[str, options.argument("A", "The number of the baseline run.")],
+    b: Annotated[str, options.argument("B", "The number of the run to compare with it, or last.")],
     explain: options.Explain = False,
     as_json: options.AsJson = False,
     show: Annotated[int, options.number("Show the N samples that got worse, and better, by most for each scorer.")] = 3,
     gate: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="GATE",
-            help="Exit with code 1 unless this holds: 'tool_call_f1.difference.lower >= -0.02'; may be repeated.",
+        options.option(
+            "GATE", "Exit with code 1 unless this holds: 'tool_call_f1.difference.lower >= -0.02'; may be repeated."
         ),
     ] = None,
     labels: Annotated[
@@ -46,8 +45,8 @@ def compare(
     label: options.RecordedLabels = None,
     allow_changed_references: Annotated[
         bool,
-        typer.Option(
-            "--allow-changed-references", help="Also compare pairs whose references or tasks changed, with a warning."
+        options.flag(
+            "--allow-changed-references", "Also compare pairs whose references or tasks changed, with a warning."
         ),
     ] = False,
     output: options.ReportOption = None,
@@ -78,9 +77,7 @@ def compare(
         else:
             screen.out.print(comparison)
             show_changes(comparison, show, screen.out)
-        for path in outputs:
-            write_text(_KINDS[path.suffix.lower()](comparison, show), path)
-            print_written(path)
+        write_outputs(outputs, _KINDS, comparison, show)
         show_gates(comparison.gates, screen.err)
     raise typer.Exit(int(not comparison.gates.met))
 

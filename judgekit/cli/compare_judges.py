@@ -44,25 +44,22 @@ def compare(
     scorer: options.ScorersOption = None,
     judge: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="MODEL",
-            help="A judge: a model as provider/model, or a name from the config; give at least two, or one and --imported, or several scorers.",
+        options.option(
+            "MODEL",
+            "A judge: a model as provider/model, or a name from the config; give at least two, or one and --imported, or several scorers.",
         ),
     ] = None,
     imported: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="LABEL",
-            help="A judge that answered before: its verdicts are the labels of this name that were recorded with the conversations; "
-            'may be repeated. LABEL,scale={"good":1,"bad":0} gives the values of words that the scorer\'s scale does not have.',
+        options.option(
+            "LABEL",
+            'A judge that answered before: its verdicts are the labels of this name that were recorded with the conversations; may be repeated. LABEL,scale={"good":1,"bad":0} gives the values of words that the scorer\'s scale does not have.',
         ),
     ] = None,
     labels: options.LabelFiles = None,
     label: Annotated[
         str | None,
-        typer.Option(
-            metavar="RECORDED", help="Use the labels of this name, in a file or recorded, if it is not the scorer's."
-        ),
+        options.option("RECORDED", "Use the labels of this name, in a file or recorded, if it is not the scorer's."),
     ] = None,
     format: options.Format = None,
     column: options.ColumnOption = None,
@@ -79,10 +76,9 @@ def compare(
     store: options.StorePath = DEFAULT_RUNS_PATH,
     together: Annotated[
         bool,
-        typer.Option(
+        options.flag(
             "--together",
-            help="With one judge: compare the verdicts of all scorers asked together with those of each asked alone, and alone "
-            "twice.",
+            "With one judge: compare the verdicts of all scorers asked together with those of each asked alone, and alone twice.",
         ),
     ] = False,
     dry_run: options.DryRun = False,

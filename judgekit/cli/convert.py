@@ -25,8 +25,7 @@ def convert(
         str, options.output("The JSONL file or URL to write, also as .gz or .zst; - is standard output.")
     ],
     to: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="The format to write: judgekit, which loses nothing, openai-chat or ragas."),
+        str, options.option("NAME", "The format to write: judgekit, which loses nothing, openai-chat or ragas.")
     ] = "judgekit",
     format: options.Format = None,
     column: options.ColumnOption = None,

@@ -18,6 +18,7 @@ from judgekit.judges.judge import Judge
 from judgekit.runs.answers import UNREPORTED, quote_name
 from judgekit.terminal import console, printable_lines, text_table
 
+_YES = {True: "yes", False: "no"}
 _NEAR = 90
 """The days before its shutdown in which a model should be replaced."""
 
@@ -70,13 +71,13 @@ async def _examine(judges: Mapping[str, Judge]) -> Mapping[str, JudgeDiagnosis]:
 
 
 def _cells(diagnosis: JudgeDiagnosis) -> tuple[str, ...]:
-    state = (diagnosis.key, _yes(diagnosis.is_reachable), _yes(not diagnosis.problem))
+    state = (diagnosis.key, _YES[diagnosis.is_reachable], _YES[not diagnosis.problem])
     if diagnosis.seconds is None:
         return (*state, "", "", "", "", "")
     used = diagnosis.usage
     tokens = "unknown" if used is None else f"{used.input_tokens or 0} in, {used.output_tokens or 0} out"
     cost = "unknown" if diagnosis.cost_usd is None else f"${diagnosis.cost_usd:.6f}"
-    return (*state, diagnosis.output_mode or "", _yes(diagnosis.logprobs), tokens, cost, f"{diagnosis.seconds:.2f}")
+    return (*state, diagnosis.output_mode or "", _YES[diagnosis.logprobs], tokens, cost, f"{diagnosis.seconds:.2f}")
 
 
 def _reported(diagnosis: JudgeDiagnosis) -> str:
@@ -98,7 +99,3 @@ def _shutdown(model: str, day: date) -> str:
     when = "today" if days == 0 else f"in {count_text(days, 'day')}"
     advice = ": choose another model" if days <= _NEAR else ""
     return f"{model} shuts down on {day}, {when}{advice}"
-
-
-def _yes(is_so: bool) -> str:  # noqa: FBT001 - there is nothing else it could be
-    return "yes" if is_so else "no"

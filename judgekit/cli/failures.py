@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from judgekit.cli import options
 from judgekit.cli.app import app
 from judgekit.cli.outcome import show_gates
-from judgekit.cli.outputs import check_outputs, print_json, print_line, print_written
+from judgekit.cli.outputs import check_outputs, print_json, print_line, write_outputs
 from judgekit.config import Config
 from judgekit.errors import ConfigError
 from judgekit.failures.comparison import IssueChange, compare_failures
@@ -18,7 +18,7 @@ from judgekit.failures.finding import afind_failures, find_failures
 from judgekit.failures.gates import check_failure_gates
 from judgekit.failures.report import SCORER, FailureReport
 from judgekit.judges.judge import Judge, close_plan
-from judgekit.reports.export import json_text, write_text
+from judgekit.reports.export import json_text
 from judgekit.reports.failures import failures_markdown, show_failures
 from judgekit.runs.results import Run
 from judgekit.runs.store import DEFAULT_RUNS_PATH
@@ -31,35 +31,30 @@ from judgekit.terminal import console
 def failures(
     run: options.RunArgument,
     since: Annotated[
-        str | None, typer.Option(metavar="RUN", help="Show what is new, back, more, less and gone since this run.")
+        str | None, options.option("RUN", "Show what is new, back, more, less and gone since this run.")
     ] = None,
     judge: options.JudgeName = None,
     scorer: Annotated[
-        str, typer.Option(metavar="NAME", help="The scores of failure_analysis to read, if they have another name.")
+        str, options.option("NAME", "The scores of failure_analysis to read, if they have another name.")
     ] = SCORER,
     agent: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The name under which the issues of this agent are kept; by default, the name that all its recordings give, "
-            "or else agent.",
+        options.option(
+            "NAME", "The name under which issues are kept; by default, that of the agent in all recordings, or agent."
         ),
     ] = None,
     status: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="ISSUE=STATUS", help="Set the status of an issue: open, fixed or rejected; may be repeated."
-        ),
+        options.option("ISSUE=STATUS", "Set the status of an issue: open, fixed or rejected; may be repeated."),
     ] = None,
     rename: Annotated[
-        list[str] | None, typer.Option(metavar="ISSUE=NAME", help="Give an issue another name; may be repeated.")
+        list[str] | None, options.option("ISSUE=NAME", "Give an issue another name; may be repeated.")
     ] = None,
     gate: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="GATE",
-            help="Exit with code 1 unless this holds: 'failures.new <= 0', 'failures.back <= 0', or with a label "
-            "'failures.wrong_arguments <= 2%'; may be repeated.",
+        options.option(
+            "GATE",
+            "Exit with code 1 unless this holds: 'failures.new <= 0', 'failures.back <= 0', or with a label 'failures.wrong_arguments <= 2%'; may be repeated.",
         ),
     ] = None,
     as_json: options.AsJson = False,
@@ -100,9 +95,7 @@ def failures(
         print_line(note, console(stderr=True))
     if report.path is not None and report.issues:
         print_line(f"issues: {report.path}", console(stderr=True))
-    for path in outputs:
-        write_text(_KINDS[path.suffix.lower()](report, changes), path)
-        print_written(path)
+    write_outputs(outputs, _KINDS, report, changes)
     results = check_failure_gates(report, gate or ())
     show_gates(results, console(stderr=True))
     raise typer.Exit(int(not results.met))
@@ -132,17 +125,13 @@ async def _plan(runs: Sequence[Run], judge: Judge | None, scorer: str, agent: st
 
 
 def _pairs(option: str, texts: Sequence[str] | None) -> Mapping[str, str]:
-    pairs = [text.partition("=") for text in texts or ()]
-    if wrong := next(
-        (
-            text
-            for text, (name, equals, other) in zip(texts or (), pairs, strict=True)
-            if not (name and equals and other)
-        ),
-        None,
-    ):
-        raise ConfigError(f"--{option} {wrong}: expected ISSUE=..., such as 3f2a9c01=fixed")
-    return {name: other for name, _, other in pairs}
+    pairs: dict[str, str] = {}
+    for text in texts or ():
+        name, _, given = text.partition("=")
+        if not (name and given):
+            raise ConfigError(f"--{option} {text}: expected ISSUE=..., such as 3f2a9c01=fixed")
+        pairs[name] = given
+    return pairs
 
 
 def _json(report: FailureReport, changes: Sequence[IssueChange]) -> JsonValue:

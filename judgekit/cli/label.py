@@ -8,8 +8,7 @@ import typer
 from judgekit.analysis.sampling import draw_samples, is_not_applicable
 from judgekit.cli import options
 from judgekit.cli.app import app
-from judgekit.cli.outputs import check_outputs, print_line, print_written
-from judgekit.reports.export import write_text
+from judgekit.cli.outputs import check_outputs, print_line, write_outputs
 from judgekit.reports.sheet import LabelSheet
 from judgekit.runs.results import Run
 from judgekit.runs.store import DEFAULT_RUNS_PATH
@@ -26,9 +25,8 @@ def label(
     n: Annotated[int, options.number("The number of samples.", "--n", "-n", least=1)] = 60,
     by_verdict: Annotated[
         bool,
-        typer.Option(
-            "--by-verdict",
-            help="Draw equally many samples of each verdict, sure and unsure, so that rare verdicts are included.",
+        options.flag(
+            "--by-verdict", "Draw equally many samples of each verdict, sure and unsure, so that it has rare ones."
         ),
     ] = False,
     include: Annotated[
@@ -60,9 +58,7 @@ def label(
         stored, judged.name, n, by_verdict=by_verdict, include_skipped=has_skipped, train=train, seed=seed
     )
     sheet = LabelSheet(stored, judged, drawn, has_skipped)
-    for path in outputs:
-        write_text(_KINDS[path.suffix.lower()](sheet), path)
-        print_written(path)
+    write_outputs(outputs, _KINDS, sheet)
     for line in _summary_lines(sheet):
         print_line(line)
 

@@ -22,6 +22,21 @@ from judgekit.traces.ending import NoAnswer
 _NUMBER = re.compile("-?[0-9]{1,100}")
 
 
+def option(metavar: str, text: str, *names: str) -> Any:
+    """Return an option with a value, and what its help calls that."""
+    return typer.Option(*names, metavar=metavar, help=text)
+
+
+def argument(metavar: str, text: str) -> Any:
+    """Return an argument, and what its help calls it."""
+    return typer.Argument(metavar=metavar, help=text)
+
+
+def flag(name: str, text: str) -> Any:
+    """Return an option without a value."""
+    return typer.Option(name, help=text)
+
+
 def files(text: str, *names: str) -> Any:
     """Return an option for a file or URL, or several."""
     return typer.Option(*names, parser=location_text, metavar="FILE", help=text)
@@ -47,19 +62,12 @@ RecordingsArgument: TypeAlias = Annotated[
     ),
 ]
 Format: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="The file's format: one of judgekit formats, or your own as MODULE:NAME; detected by default.",
-    ),
+    str | None, option("NAME", "The format, as in judgekit formats, or your own as MODULE:NAME; detected by default.")
 ]
 ColumnOption: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(metavar="THEIRS=OURS", help="A column under another name, such as question=input; may be repeated."),
+    list[str] | None, option("THEIRS=OURS", "A column under another name, such as question=input; may be repeated.")
 ]
-Encoding: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="NAME", help="The file's encoding, if it is not UTF-8.")
-]
+Encoding: TypeAlias = Annotated[str | None, option("NAME", "The file's encoding, if it is not UTF-8.")]
 ReferencesOption: TypeAlias = Annotated[
     str | None, files("File or URL of references for traces without any, joined by id, input or metadata key.")
 ]
@@ -72,47 +80,33 @@ NoAnswerOption: TypeAlias = Annotated[
 ]
 ScorersOption: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        "SCORER",
+        "A scorer, as NAME or NAME:option=value,... (see judgekit scorers), or your own as FILE.py:NAME or PACKAGE.MODULE:NAME; may be repeated.",
         "--scorer",
         "-s",
-        metavar="SCORER",
-        help="A scorer, as NAME or NAME:option=value,... (see judgekit scorers), or your own as FILE.py:NAME or "
-        "PACKAGE.MODULE:NAME; may be repeated.",
     ),
 ]
 JudgeName: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="MODEL", help="The judge: a model as provider/model, or a name from the config.")
+    str | None, option("MODEL", "The judge: a model as provider/model, or a name from the config.")
 ]
-ConfigFile: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Config file; by default, judgekit.toml if it exists.")
-]
+ConfigFile: TypeAlias = Annotated[Path | None, option("FILE", "Config file; by default, judgekit.toml if it exists.")]
 JudgedScorerOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME", help="The scorer whose question people answer; by default, the run's only judged scorer."
-    ),
+    str | None, option("NAME", "The scorer whose question people answer; by default, the run's only judged scorer.")
 ]
 Limit: TypeAlias = Annotated[int | None, number("Score only the first N samples.", least=1)]
 SampleOption: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="N or [DOMAIN=]SHARE",
-        help="Score N samples drawn at random, or a share of them, such as 1%, drawn by a hash of their ids; repeat it with "
-        "DOMAIN= to give domains shares of their own.",
+    option(
+        "N or [DOMAIN=]SHARE",
+        "Score N samples drawn at random, or a share of them, such as 1%, drawn by a hash of their ids; repeat it with DOMAIN= to give domains shares of their own.",
     ),
 ]
 ShardOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N/COUNT",
-        help="Score one part of the recordings, such as 3/16; judgekit merge combines all of them into one run.",
-    ),
+    str | None, option("N/COUNT", "Score one part of the recordings, such as 3/16; judgekit merge combines all parts.")
 ]
 RunIdOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ID", help="For --shard: an id of the run, new for each run, with which its shards share budgets."
-    ),
+    str | None, option("ID", "For --shard: an id of the run, new for each run, by which shards share budgets.")
 ]
 Seed: TypeAlias = Annotated[int, typer.Option(metavar="N", help="The random seed with which samples are drawn.")]
 Strict: TypeAlias = Annotated[bool, typer.Option("--strict", help="Stop at the first record that cannot be read.")]
@@ -127,14 +121,12 @@ WorkersOption: TypeAlias = Annotated[
     ),
 ]
 EngineOption: TypeAlias = Annotated[
-    Engine, typer.Option("--engine", help="What starts the workers: processes on this machine, or a Ray cluster.")
+    Engine, flag("--engine", "What starts the workers: processes on this machine, or a Ray cluster.")
 ]
 DryRun: TypeAlias = Annotated[
-    bool, typer.Option("--dry-run", help="Show how many requests, tokens and dollars it would take, and send nothing.")
+    bool, flag("--dry-run", "Show how many requests, tokens and dollars it would take, and send nothing.")
 ]
-Offline: TypeAlias = Annotated[
-    bool, typer.Option("--offline", help="Send no requests to other machines; use the cache.")
-]
+Offline: TypeAlias = Annotated[bool, flag("--offline", "Send no requests to other machines; use the cache.")]
 TogetherOption: TypeAlias = Annotated[
     bool | None,
     typer.Option(
@@ -161,18 +153,15 @@ LabelFiles: TypeAlias = Annotated[
 ]
 RecordedLabels: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="RECORDED=SCORER",
-        help="Use the labels of this name, in a file or recorded, as answers to this scorer's question; may be repeated. "
-        "Labels with the scorer's own name are used anyway.",
+    option(
+        "RECORDED=SCORER",
+        "Use the labels of this name, in a file or recorded, as answers to this scorer's question; may be repeated. Labels with the scorer's own name are used anyway.",
     ),
 ]
 RunName: TypeAlias = Annotated[str | None, typer.Option(metavar="NAME", help="A name for the run.")]
-RunTag: TypeAlias = Annotated[
-    list[str] | None, typer.Option(metavar="TAG", help="A tag of the run, without spaces; may be repeated.")
-]
+RunTag: TypeAlias = Annotated[list[str] | None, option("TAG", "A tag of the run, without spaces; may be repeated.")]
 RunNote: TypeAlias = Annotated[str | None, typer.Option(metavar="TEXT", help="A note on the run.")]
-RunArgument: TypeAlias = Annotated[str, typer.Argument(metavar="RUN", help="The number of a run, or last.")]
+RunArgument: TypeAlias = Annotated[str, argument("RUN", "The number of a run, or last.")]
 StorePath: TypeAlias = Annotated[Path, typer.Option(metavar="FILE", help="The file that stores the runs.")]
 Output: TypeAlias = Annotated[
     list[str] | None,
@@ -187,11 +176,7 @@ ReportOption: TypeAlias = Annotated[
 Explain: TypeAlias = Annotated[bool, typer.Option("--explain", help="Explain the terms of statistics that are shown.")]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Show: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        metavar="N",
-        help="Show the reasons of the N lowest scores of each scorer, or with highest:N of the highest.",
-    ),
+    str, option("N", "Show the reasons of each scorer's N lowest scores, or with highest:N of its highest.")
 ]
 
 

@@ -19,7 +19,6 @@ from judgekit.locations import Location
 from judgekit.reports.glossary import Consoles
 from judgekit.reports.run_json import run_json
 from judgekit.reports.summary import Shown, show_summary
-from judgekit.runs.audit_records import Correction
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord
@@ -49,11 +48,11 @@ def report_outcome(
     """
     results = GateResults() if options.shard else check_gates(run, options.gates, min_coverage=options.min_coverage)
     err, record = console.err, run.record
-    if console.prints_json:
+    if console.out.quiet:  # it prints JSON
         unread = [str(problem) for problem in problems.unread_records]
         print_json(run_json(run, results, shown.rows(run), unread))
     else:
-        show_run(run, shown, console.out, results)
+        show_run(run, shown, console.out, results.low_coverage)
     if problems or run.duplicate_ids:
         with recorded_text(err):
             show_problems(problems, run.duplicate_ids, err)
@@ -118,21 +117,22 @@ def print_stopping() -> None:
     console(stderr=True).print(text, soft_wrap=True)
 
 
-def show_run(run: Run, shown: Shown, console: Console, gates: GateResults | None = None) -> None:
-    """Print a line about the conversations, a line per scorer, and the scores to show of each."""
+def show_run(
+    run: Run, shown: Shown, console: Console, low_coverage: Mapping[str, str] = {}, seed: int | None = None
+) -> None:
+    """Print a line about the conversations, and the summary of the scores; see `show_summary`."""
     if run.usage.conversations:
-        console.print(str(run.usage), soft_wrap=True)
-    low_coverage: Mapping[str, str] = {} if gates is None else gates.low_coverage
-    corrections: Mapping[str, Correction] = run_corrections(run) if run.has_judges else {}
-    losses = run_losses(run)
+        print_line(str(run.usage), console)
+    rows, losses, corrected = shown.rows(run), run_losses(run), run_corrections(run)
     show_summary(
         run.summary,
         console,
-        shown.rows(run),
+        rows,
         end=shown.end,
         losses=losses,
         low_coverage=low_coverage,
-        corrections=corrections,
+        corrections=corrected,
+        seed=seed,
     )
 
 

@@ -1,7 +1,7 @@
 """Lines that commands print, and files that they write."""
 
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from pydantic import JsonValue
 from rich.console import Console
@@ -49,6 +49,17 @@ def check_outputs(
             check_storage_offline(location)
         check_writable(location, kinds or REPORT_WRITERS)
     return locations
+
+
+def write_outputs(
+    outputs: Iterable[Location], kinds: Mapping[str, Callable[..., Iterable[str]]], *given: object
+) -> None:
+    """Write what is given to files, each in the format of its extension, and report them on stderr."""
+    from judgekit.reports.export import write_text  # noqa: PLC0415 - most commands write no file
+
+    for path in outputs:
+        write_text(kinds[path.suffix.lower()](*given), path)
+        print_written(path)
 
 
 def print_notices(path: str, notices: Iterable[str]) -> None:

@@ -18,28 +18,22 @@ def plan_labels(
     scorer: options.JudgedScorerOption = None,
     half_width: Annotated[
         float | None,
-        typer.Option(metavar="NUMBER", help="Plan for a corrected mean that is within this of people's, such as 0.05."),
+        options.option("NUMBER", "Plan for a corrected mean that is within this of people's, such as 0.05."),
     ] = None,
     gate: Annotated[
         str | None,
-        typer.Option(
-            metavar="GATE", help="Instead, plan for this gate to be met, such as 'tone.corrected.lower >= 0.7'."
-        ),
+        options.option("GATE", "Instead, plan for this gate to be met, such as 'tone.corrected.lower >= 0.7'."),
     ] = None,
     agreement: Annotated[
         float | None,
-        typer.Option(
-            metavar="KAPPA",
-            help="A guess of how well the judge agrees with people: kappa, from 0 to 1. By default, the lower bound in the "
-            "judge's audit record.",
+        options.option(
+            "KAPPA",
+            "A guess of how well the judge agrees with people: kappa, from 0 to 1. By default, the lower bound in the judge's audit record.",
         ),
     ] = None,
     mean: Annotated[
         float | None,
-        typer.Option(
-            metavar="NUMBER",
-            help="A guess of the mean that people would give. By default, the corrected mean, else the judge's.",
-        ),
+        options.option("NUMBER", "A guess of people's mean. By default, the corrected mean, else the judge's."),
     ] = None,
     store: options.StorePath = DEFAULT_RUNS_PATH,
 ) -> None:

@@ -38,8 +38,7 @@ from judgekit.terminal import console, escaped_text
 @app.command()
 def demo(
     failures: Annotated[
-        bool,
-        typer.Option("--failures", help="Show what fails in them, with the messages to open, instead of the scores."),
+        bool, options.flag("--failures", "Show what fails in them, with the messages to open, instead of the scores.")
     ] = False,
     explain: options.Explain = False,
 ) -> None:
@@ -100,10 +99,9 @@ def run(
     output: options.Output = None,
     gate: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="GATE",
-            help="Exit with code 1 unless this holds: 'tool_call_f1 >= 0.9', or 'tool_call_f1.min >= 0.5' for each "
-            "sample; may be repeated.",
+        options.option(
+            "GATE",
+            "Exit with code 1 unless this holds: 'tool_call_f1 >= 0.9', or 'tool_call_f1.min >= 0.5' for each sample; may be repeated.",
         ),
     ] = None,
     show: options.Show = "0",
@@ -183,7 +181,7 @@ def resume(
     """Continue a run that stopped early."""
     shown = options.parse_shown(show)
     session = resume_session(_run_reference(run), store, retry_failed=retry_failed, workers=Workers(workers, engine))
-    outputs = _check_outputs(output, session)
+    outputs = check_outputs(output, offline=session.options.offline)
     before = session.before
     if not retry_failed and before is not None and before.ended_at is not None and not before.stop_reason:
         nothing = "so nothing was scored" if session.complete else "and only missing scores are added"
@@ -195,8 +193,7 @@ def resume(
 def score(
     run: options.RunArgument,
     scorer: Annotated[
-        list[str],
-        typer.Option("--scorer", "-s", metavar="SCORER", help="A scorer, as in judgekit run; may be repeated."),
+        list[str], options.option("SCORER", "A scorer, as in judgekit run; may be repeated.", "--scorer", "-s")
     ],
     judge: options.JudgeName = None,
     output: options.Output = None,
@@ -215,14 +212,9 @@ def score(
     shown = options.parse_shown(show)
     reference = _run_reference(run)
     session = extension_session(reference, scorer, store, judge=judge, workers=Workers(workers, engine))
-    outputs = _check_outputs(output, session)
+    outputs = check_outputs(output, offline=session.options.offline)
     added = shown._replace(scorers=[scorer.name for scorer in session.scorers])
     raise run_and_report(session, added, outputs, explain=explain, as_json=as_json)
-
-
-def _check_outputs(output: Sequence[str] | None, session: Session) -> Sequence[Location]:
-    """Return the files to be written, after checking that each can be, even if the run is offline."""
-    return check_outputs(output, offline=session.options.offline)
 
 
 def _run_reference(run: str) -> int | Literal["last"]:

@@ -11,19 +11,17 @@ import typer
 from pydantic import JsonValue
 from rich.console import Console
 
-from judgekit.analysis.corrected_means import run_corrections
 from judgekit.analysis.gates import GateResults, check_gates
-from judgekit.analysis.losses import run_losses
 from judgekit.cli import options
 from judgekit.cli.app import app
-from judgekit.cli.outcome import stopped_text
+from judgekit.cli.outcome import show_run, stopped_text
 from judgekit.cli.outputs import check_outputs, print_json, print_line, print_written
 from judgekit.errors import ConfigError, StoreError, count_text, join_limited
 from judgekit.jobs.options import RunOptions
 from judgekit.reports.export import report
 from judgekit.reports.glossary import command_consoles
 from judgekit.reports.run_json import run_json
-from judgekit.reports.summary import Shown, show_summary
+from judgekit.reports.summary import Shown
 from judgekit.runs.anchors import anchors_folder
 from judgekit.runs.intervals import Estimate
 from judgekit.runs.results import Run
@@ -41,14 +39,14 @@ _DEFAULTS: tuple[JsonValue, ...] = (None, False, [], {})
 @app.command()
 def runs(
     run: Annotated[
-        str | None, typer.Argument(metavar="RUN", help="The number of a run, or last; by default, lists all runs.")
+        str | None, options.argument("RUN", "The number of a run, or last; by default, lists all runs.")
     ] = None,
     output: options.Output = None,
     show: options.Show = "0",
     explain: options.Explain = False,
     as_json: options.AsJson = False,
     bootstrap: Annotated[
-        bool, typer.Option("--bootstrap", help="Compute intervals by the bootstrap, even for numbers other than means.")
+        bool, options.flag("--bootstrap", "Compute intervals by the bootstrap, even for numbers other than means.")
     ] = False,
     seed: Annotated[int, typer.Option(metavar="N", help="For --bootstrap: the random seed.")] = 0,
     name: options.RunName = None,
@@ -56,12 +54,11 @@ def runs(
     note: options.RunNote = None,
     remove: Annotated[
         list[str] | None,
-        typer.Option("--remove", metavar="RUN", help="Delete a run permanently: its number, or last; may be repeated."),
+        options.option("RUN", "Delete a run permanently: its number, or last; may be repeated.", "--remove"),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="For --remove: do not ask first.")] = False,
     with_labels: Annotated[
-        bool,
-        typer.Option("--with-labels", help="For --remove: also delete people's labels on the samples of the runs."),
+        bool, options.flag("--with-labels", "For --remove: also delete people's labels on the samples of the runs.")
     ] = False,
     store: options.StorePath = DEFAULT_RUNS_PATH,
     _allow_code: options.AllowCode = False,
@@ -208,17 +205,12 @@ def _local(at: datetime) -> str:
 def _show(run: Run, shown: Shown, seed: int | None, console: Console) -> None:
     record = run.record
     ended = "" if record.took is None else f", took {record.took}"
-    text = "are stored" if record.keeps_text else "are not stored"
+    texts = f"conversations and reasons are {'' if record.keeps_text else 'not '}stored"
     print_line(f"run {run.number}: {_state(run)}", console)
-    for label, text in zip(
-        ("name", "note", "tags"), (*run.description[:2], " ".join(run.description.tags)), strict=True
-    ):
+    for label, text in {**run.description._asdict(), "tags": " ".join(run.description.tags)}.items():
         if text:
             print_line(f"{label}: {text}", console)
-    print_line(
-        f"started {_local(record.started_at)}{ended}, with judgekit {record.version}; conversations and reasons {text}",
-        console,
-    )
+    print_line(f"started {_local(record.started_at)}{ended}, with judgekit {record.version}; {texts}", console)
     for note in (*run.notes, *_label_texts(run.store, [run.number])):
         print_line(f"note: {note}", console)
     for name, value in record.options.items():
@@ -230,12 +222,7 @@ def _show(run: Run, shown: Shown, seed: int | None, console: Console) -> None:
         )
     signatures = [(scorer.name, scorer.signature or "none") for scorer in record.scorers]
     console.print(text_table(("scorer", "signature"), signatures, words=2))
-    if run.usage.conversations:
-        print_line(str(run.usage), console)
-    corrections, losses = run_corrections(run), run_losses(run)
-    show_summary(
-        run.summary, console, shown.rows(run), end=shown.end, losses=losses, corrections=corrections, seed=seed
-    )
+    show_run(run, shown, console, seed=seed)
 
 
 def _without_defaults(value: JsonValue) -> JsonValue:

@@ -16,8 +16,7 @@ from judgekit.terminal import console
 @app.command()
 def view(
     host: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Serve to others, under this host name or address; nothing is encrypted."),
+        str, options.option("NAME", "Serve to others, under this host name or address; nothing is encrypted.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="The port; 0 is any free one.")] = 0,
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser; only print the address.")] = False,

@@ -63,15 +63,10 @@ class IssueChange:
         """Return the change as JSON."""
         return {
             **self.issue.model_dump(mode="json", include={"id", "name", "label", "where", "status"}),
+            **{name: getattr(self, name) for name in ("a", "b", "pairs", "difference", "p", "p_holm")},
             "change": self.kind,
-            "a": self.a,
-            "b": self.b,
             "not_analyzed_again": self.only_a,
-            "pairs": self.pairs,
-            "difference": self.difference,
             "interval": None if self.interval is None else self.interval._asdict(),
-            "p": self.p,
-            "p_holm": self.p_holm,
         }
 
     def __str__(self) -> str:

@@ -139,14 +139,8 @@ class RunIssue:
             "loose": self.is_loose,
             "fix": self.fix,
             "failures": [
-                {
-                    "sample": failure.row.sample_id,
-                    "number": failure.row.index,
-                    "message": failure.message,
-                    "symptom": failure.symptom,
-                    "quote": failure.quote,
-                    "fix": failure.fix,
-                }
+                {"sample": failure.row.sample_id, "number": failure.row.index}
+                | {name: getattr(failure, name) for name in ("message", "symptom", "quote", "fix")}
                 for failure in self.failures
             ],
         }
@@ -235,12 +229,7 @@ class FailureReport:
         return {
             "run": self.run.number,
             "run_id": self.run.record.id,
-            "scorer": self.scorer,
-            "agent": self.agent,
-            "samples": self.samples,
-            "failed": self.failed,
-            "left_out": self.left_out,
-            "unseen": self.unseen,
+            **{name: getattr(self, name) for name in ("scorer", "agent", "samples", "failed", "left_out", "unseen")},
             "notes": list(self.notes),
             "issues": [issue.as_json() for issue in self.issues],
             "losses": {scorer: [loss.as_json() for loss in losses] for scorer, losses in self.losses.items()},

@@ -89,11 +89,6 @@ class Consoles(NamedTuple):
     out: Console
     err: Console
 
-    @property
-    def prints_json(self) -> bool:
-        """Whether the command prints JSON, so that nothing else may be shown on stdout."""
-        return self.out.quiet
-
 
 @contextmanager
 def command_consoles(*, explain: bool = False, as_json: bool = False) -> Generator[Consoles]:

@@ -15,6 +15,7 @@ from judgekit.runs.summary_text import ScorerSummary
 from judgekit.score import STATUSES
 from judgekit.traces.message import JsonObject
 
+_SHOWN = {"value", "label", "reason"}
 _SLICES = 12  # ways to slice the samples
 _MIN_SLICE = 10  # samples of a slice with an interval
 
@@ -29,7 +30,10 @@ def run_json(
     for line in summary:
         name, correction = line.scorer, corrections.get(line.scorer)
         fitness = gate_fitness(correction, bounds.get(name))._asdict() if correction else None
-        rows: JsonValue = [score_json(row) for row in shown.get(name, ())]
+        rows: JsonValue = [
+            {"sample": row.sample_id, "number": row.index, **row.score.model_dump(mode="json", include=_SHOWN)}
+            for row in shown.get(name, ())
+        ]
         described = line_json(line, correction, gates.low_coverage.get(name))
         scorers.append({"name": name, **described, "gate": fitness, "shown": rows})
     failed = [f"some scores failed: {name}" for name in gates.undecided]
@@ -46,15 +50,6 @@ def run_json(
         "gates_met": gates.met,
         "failures": [*failed, *gates.unmeasured.values()],
         "unread_records": list(unread_records),
-    }
-
-
-def score_json(row: Row) -> JsonObject:
-    """Return a score of a sample."""
-    return {
-        "sample": row.sample_id,
-        "number": row.index,
-        **row.score.model_dump(mode="json", include={"scorer", "status", "value", "label", "reason", "error"}),
     }
 
 
