@@ -1,4 +1,4 @@
-"""Write the generated reference pages: command line, config file and errors.
+"""Write the generated reference pages: command line, JSON of commands, config file and errors.
 
 Run ``python docs/generate.py`` after a change to a command, a setting or an error; a test says when. The other reference
 pages are generated from docstrings when the site is built.
@@ -20,6 +20,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from typer.models import ArgumentInfo, CommandInfo, OptionInfo
 
+from json_shapes import json_page
 from judgekit import errors
 from judgekit.cli.app import COMMAND_MODULES, MAX_INTEGER, app, load_commands
 from judgekit.config_file import ConfigFile
@@ -235,7 +236,12 @@ def error_page() -> str:
     return "\n".join((ERRORS, f"```text\n{tree}```\n", directives))
 
 
-PAGES = {REFERENCE / "cli.md": command_line, REFERENCE / "config.md": config_page, REFERENCE / "errors.md": error_page}
+PAGES = {
+    REFERENCE / "cli.md": command_line,
+    REFERENCE / "config.md": config_page,
+    REFERENCE / "errors.md": error_page,
+    REFERENCE / "json.md": json_page,
+}
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--check"]:

@@ -170,3 +170,9 @@ def test_a_plan_whose_labels_are_too_few_says_how_many_conversations_to_record(c
     ended = cli("plan-labels", 1, "--scorer", "tone", "--half-width", 0.05, "--agreement", 0.6, "--mean", 0.5)
     assert ended.code == 1
     assert "record more conversations: about 4,620 labeled" in ended.out  # 385, of which each has 12 copies
+
+
+def test_a_stored_run_says_whether_conversations_are_stored(cli, conversations):
+    """A note or tags took the place of these words."""
+    cli("run", conversations(2), *F1, "--tag", "nightly")
+    assert "; conversations and reasons are stored\n" in cli("runs", 1).out
