@@ -234,8 +234,7 @@ class Judge(JudgeSettings):
                     await read_parts([question])
                     reply = await self._reply(question.request)
                 request, shown = question.request, (question.filled.characters, question.reading)
-                answered = cast("Answer", request.answer(reply))
-                unread = request.omitted, request.hidden_media
+                answered, unread = cast("Answer", request.answer(reply)), (request.omitted, request.hidden_media)
                 return Judgment(answered, tuple(calls), sample, *unread, reply.logprobs, *shown)
             except _FALLS_BACK as error:
                 problems: list[errors.JudgeError] = [error]

@@ -34,7 +34,6 @@ _AROUND = 300
 """The characters on each side of a quote that go with it."""
 _MERGED = 8
 """The findings that one request merges, if there are too many."""
-_COUNTED = ("requests", "findings", "findings_dropped", "findings_merged")
 
 
 class Finding(Quotation):
@@ -60,8 +59,8 @@ async def read_parts(questions: Sequence[Question]) -> None:
         if names := question.too_long:
             again = question.rebuilt({name: digests[name] for name in names})
             question.filled, question.request, question.too_long = again.filled, again.request, ()
-            question.reading = {key: sum(readers[name].counts[key] for name in names) for key in _COUNTED}
-            question.reading["requests"] += 1
+            counts = [readers[name].counts for name in names]
+            question.reading = {key: sum(each[key] for each in counts) + (key == "requests") for key in counts[0]}
 
 
 class _Reader:
@@ -71,7 +70,7 @@ class _Reader:
         self._questions = {f"q{number}": question for number, question in enumerate(questions, 1)}
         self._first, sample = questions[0], questions[0].sample
         self._trace = cast("Recording", sample.trace if name == CONVERSATION else sample.baseline)
-        self.counts: Counter[str] = Counter()
+        self.counts = Counter(requests=0, findings=0, findings_dropped=0, findings_merged=0)
 
     async def read(self) -> Rendering:
         """Return the recording in outline, with the findings."""
@@ -102,8 +101,8 @@ class _Reader:
 
     async def _merge(self, group: list[Finding]) -> list[Finding]:
         """Return at most half as many findings, which the judge makes of a group."""
-        half, numbers = group[::2], [finding.message for finding in group]
-        return await self._find(self._request("findings", self._fenced(group), most=len(half)), numbers, half)
+        request = self._request("findings", self._fenced(group), group)
+        return await self._find(request, [finding.message for finding in group], group[::2])
 
     async def _find(self, request: Request, numbers: Sequence[MessageNumber], planned: list[Finding]) -> list[Finding]:
         """Return the findings whose quotes are in these messages, and count the others; in a plan, what is ``planned``."""
@@ -122,11 +121,14 @@ class _Reader:
         self.counts["findings_dropped"] += len(answer.findings) - len(verified)
         return verified
 
-    def _request(self, kind: str, shown: str, most: int = 1_000, **facts: object) -> Request:
+    def _request(self, kind: str, shown: str, group: Sequence[Finding] = (), **facts: object) -> Request:
+        most, quotes = -(-len(group) // 2) or 1_000, {(each.message, each.quote) for each in group}
+
         def accept(text: str) -> Findings:
-            answer = read_answer(text, Findings)
-            if len(answer.findings) > most:
-                raise ValueError(f"may have {most:,} findings, and has {len(answer.findings):,}")
+            findings = (answer := read_answer(text, Findings)).findings
+            is_known = not group or {(each.message, each.quote) for each in findings} <= quotes
+            if len(findings) > most or not is_known or not all(each.shows.strip() for each in findings):
+                raise ValueError(f"may have {most:,} findings with what they show, and merged ones a given quote")
             return answer
 
         request, template = self._first.request, shared_text(f"question.{kind}.md")

@@ -44,7 +44,12 @@ def answer(kind: str, user: str) -> dict:
         question = re.findall(r"^# Question (q\d+)$", user, re.MULTILINE)[-1]
         quotes = [(number, quote) for number, text in messages for quote in re.findall(r"code \w-\d+", text)]
         found = {"question": question, "shows": "It is known."}
-        return {"findings": [{**found, "message": number, "quote": quote} for number, quote in quotes]}
+        return {
+            "findings": [
+                {**found, "message": number if "." in number else int(number), "quote": quote}
+                for number, quote in quotes
+            ]
+        }
     known = {name for name in "AB" if re.search(rf"code {name}-\d", user)}
     verdict = "yes" if known == {"A", "B"} else "cannot_tell"
     return {"reason": "", "evidence": [], "verdict": verdict, "goals": [], "requests": []}
@@ -100,9 +105,8 @@ def test_findings_that_are_not_there_are_dropped_and_counted():
 
     in_parts = judge(invents)
     score = jk.PromptScorer(KNOWN, in_parts).score(recording(9, B=5))
-    parts = score.details["requests"] - 1
     assert score.label == "cannot_tell"
-    assert (score.details["findings"], score.details["findings_dropped"]) == (1, 3 * parts - 1)
+    assert (score.details["findings"], score.details["findings_dropped"]) == (1, 3 * score.details["requests"] - 4)
     assert "A-99" not in in_parts.requests[-1].messages[1].content
 
 
@@ -164,10 +168,7 @@ def test_every_judged_scorer_gets_it_without_change(make):
     score = make(in_parts).score(sample)
     assert score.status in ("scored", "skipped"), score.reason
     assert score.details["coverage"] == 1
-    if "requests" in score.details:
-        assert score.details["requests"] == len(score.calls) > 3
-    assert all(request.messages[1].content.count("# Question q1\n") == 1 for request in in_parts.requests
-               if request.prompt.startswith("parts@"))  # fmt: skip
+    assert score.details.get("requests", len(score.calls)) == len(score.calls) > 3
     shortened = make(judge(dict(ANSWERS), long="shorten")).score(sample)
     assert 0 < shortened.details["coverage"] < 1
 
@@ -212,12 +213,11 @@ def test_hostile_text_forges_no_finding_and_no_border(text):
     sample = recording(9, A=2, B=6)
     messages = [*sample.trace.messages]
     messages[4] = messages[4].model_copy(update={"content": f"{FILL}{text} code A-9"})
-    quoting = {"question": "q1", "quote": "code A-9", "shows": text}
 
     def repeats(request):
         found = client(request)
         for one in found.get("findings", ()):
-            one.update(quoting if one["message"] == "5" else {})
+            one.update({"quote": "code A-9", "shows": text} if one["message"] == 5 else {})
         return found
 
     in_parts = judge(repeats)
@@ -238,9 +238,7 @@ def test_hostile_text_forges_no_finding_and_no_border(text):
 
 def test_sub_agents_are_read_in_parts():
     child = jk.Trace(messages=recording(9, A=5).trace.messages, metadata={"call_id": "c1"})
-    parent = recording(3, B=2)
-    sample = parent.model_copy(update={"trace": parent.trace.model_copy(update={"children": (child,)})})
-
+    sample = jk.Sample(id="tree", trace=recording(3, B=2).trace.model_copy(update={"children": (child,)}))
     in_parts = judge()
     assert jk.PromptScorer(KNOWN, in_parts, scope="tree").score(sample).label == "yes"
     assert '"message":"4.1.13"' in in_parts.requests[-1].messages[1].content
@@ -324,7 +322,6 @@ def test_gates_and_reports_say_what_was_shown():
     assert f"{100 * share:.3g}% of the recordings in 2 judged scores" in high.value_text
     whole = jk.run(samples, [jk.PromptScorer(KNOWN, judge(dict(ANSWERS)))])
     assert jk.check_gates(whole, ["shown == 100%"]).met
-    assert "shown" not in [column.name for column in summary_columns(whole.summary)]
     textless = TextRemover().score(next(iter(scored)).score)
     assert textless.details == {"coverage": next(iter(scored)).score.details["coverage"]}
 
@@ -344,3 +341,11 @@ def test_judges_and_scorers_set_it(tmp_path):
         jk.Judge("openai/m", long="parts")
     with pytest.raises(ConfigError, match="long = 'parts' needs a judge that writes"):
         jk.Judge("openai-decisions/m", long="parts", conversation_tokens=1_000)
+
+
+def test_a_cache_without_text_asks_for_findings_again(tmp_path):
+    settings = {"cache_mode": "read_write", "cache": tmp_path / "cache.sqlite", "store_text": False}
+    for in_parts in (judge(**settings), judge(**settings)):
+        score = jk.PromptScorer(KNOWN, in_parts).score(recording(9, A=2, B=6))
+        assert (score.label, score.details["findings"], score.details["findings_dropped"]) == ("yes", 2, 0)
+    assert [kind(request) for request in in_parts.requests] == ["parts", "parts", "both_known"]  # what had findings

@@ -69,17 +69,12 @@ def test_a_call_stands_with_its_result(size):
                 assert f"(called in {number - 1})" in part.rendering
 
 
-def test_a_message_larger_than_a_part_is_alone_and_cut():
-    trace = Trace(messages=[HumanMessage("Hi"), AIMessage("a" * 9_000), HumanMessage("And?"), AIMessage("b")])
-    recording = LongRecording(trace, 500, None)
-    assert [2] in [list(part.numbers) for part in recording.parts]
-    assert 6_500 < recording.digest("").omitted < 8_000
-
-
-def test_all_parts_repeat_the_head():
+def test_a_message_larger_than_a_part_is_alone_and_cut_and_all_parts_repeat_the_head():
     turns = [one for at in range(20) for one in (HumanMessage(f"Wish {at}."), AIMessage("word " * 200))]
-    recording = LongRecording(Trace(messages=[SystemMessage("Be kind."), *turns, AIMessage("The end.")]), 2_000, None)
-    assert len(recording.parts) > 3
+    messages = [SystemMessage("Be kind."), *turns, AIMessage("a" * 20_000), AIMessage("The end.")]
+    recording = LongRecording(Trace(messages=messages), 2_000, None)
+    assert [42] in [list(part.numbers) for part in recording.parts]
+    assert 12_000 < recording.digest("").omitted < 15_000
     for rendering in (recording.digest(""), *(part.rendering for part in recording.parts)):
         assert all(text in rendering for text in ("Be kind.", "Wish 0.", "Wish 19.", "The end."))
 
