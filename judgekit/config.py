@@ -142,12 +142,12 @@ class Config:
             if first is None or first in options:
                 raise ConfigError(f"{spec.name}: expected option=value after the colon, found {spec.argument!r}")
             options = {first: spec.argument, **options}
-        around: tuple[str, ...] = ("long",) if "judge" in names else ()
+        around: tuple[str, ...] = ("long",) if "judge" in names and "long" not in names else ()
         if not {"judge", "scorers"}.isdisjoint(names):
             around += WRAPPING_OPTIONS
             if (wrapped := self._wrapped(spec, options, names)) is not None:
                 return wrapped
-        long = options.pop("long", None) if "judge" in names else None
+        long = options.pop("long", None) if "long" in around else None
         for option in options:
             if option not in names:
                 raise ConfigError.unknown(f"option of {spec.name}", option, dict.fromkeys((*names, *around)))

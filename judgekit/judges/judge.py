@@ -114,7 +114,7 @@ class Judgment(Generic[Answer]):
             reason = f"{self.omitted:,} characters of the recording ({share}) were not shown to the judge. {reason}"
             details = {**details, "omitted_characters": self.omitted}
         if self.omitted or self.reading:
-            details = {**details, "coverage": round(1 - self.omitted / (self.characters or 1), 6), **self.reading}
+            details = {**details, "coverage": 1 - self.omitted / (self.characters or 1), **self.reading}
         if self.hidden_media:
             hidden: list[JsonValue] = [
                 {"kind": kind, "reason": why, "count": number} for (kind, why), number in self.hidden_media.items()
