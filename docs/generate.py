@@ -207,7 +207,7 @@ def _words(kind: Any) -> Iterator[str]:
     elif kind in WORDS:
         yield WORDS[kind]
     elif origin is typing.Literal:
-        yield " or ".join(f'`"{one}"`' for one in inner)
+        yield "text"
     elif origin is tuple:
         yield "list"
     elif origin is dict:
@@ -232,7 +232,7 @@ def error_page() -> str:
     (tree,) = re.findall(r"^JudgekitError\n(?:[├└│ ].*\n)+", cleandoc(errors.__doc__ or "") + "\n", re.MULTILINE)
     root, *others = re.findall(r"^[├└│─ ]*(\w+)", tree, re.MULTILINE)
     names = [f"judgekit.{root}", *(f"judgekit.errors.{name}" for name in others)]
-    directives = "\n".join(f"::: {name}\n    options:\n      show_bases: true\n" for name in names)
+    directives = "\n".join(f"::: {name}\n" for name in names)
     return "\n".join((ERRORS, f"```text\n{tree}```\n", directives))
 
 
