@@ -23,7 +23,7 @@ What commands print with `--json`; `-o` writes the same to a file whose name end
 else, and messages go to stderr. Errors are on stderr alone, with the exit code 2.
 
 Each line is a key with the kinds of its values, and the keys within it are indented. `...` stands for keys that are
-names, such as those of scorers or reasons. Keys without a value in the examples are `null` here, and may have one.
+names, such as scorers or reasons. Keys without a value in the examples are `null` here, and may have one.
 """
 RUN = (
     "run",
@@ -95,11 +95,7 @@ def json_page() -> str:
         ):
             shutil.copy(EXAMPLES / name, folder)
         labels = (EXAMPLES / "labels.csv").read_text().splitlines()
-        Path("two.csv").write_text(
-            "\n".join(
-                [f"{labels[0]},run", *(f"{line},1" for line in labels[1:3])]
-            )
-        )
+        Path("two.csv").write_text("\n".join([f"{labels[0]},run", *(f"{line},1" for line in labels[1:3])]))
         os.environ["COLUMNS"] = "200"
         for title, also, calls in COMMANDS:
             schema = _inferred([_printed(words) for words in calls])
@@ -107,8 +103,7 @@ def json_page() -> str:
                 own = Audit.model_json_schema()
                 schema = {
                     **own,
-                    "properties": own["properties"]
-                    | {"gates": schema["properties"]["gates"]},
+                    "properties": own["properties"] | {"gates": schema["properties"]["gates"]},
                 }
             sections.append(_section(title, also, schema))
     schema = TypeAdapter(JudgeDiagnosis).json_schema()
@@ -135,34 +130,19 @@ def _printed(words: Sequence[str]) -> Any:
 
 def _section(title: str, also: str, schema: Mapping[str, Any]) -> str:
     lines = "\n".join(_lines(schema, schema.get("$defs", {}), ()))
-    return f"## {title}\n\n{f'Also with {also}.' if also else ''}\n\n```text\n{lines}\n```\n".replace(
-        "\n\n\n", "\n"
-    )
+    return f"## {title}\n\n{f'Also with {also}.' if also else ''}\n\n```text\n{lines}\n```\n".replace("\n\n\n", "\n")
 
 
 def _inferred(values: Iterable[Any], name: str = "") -> dict[str, Any]:
     """Return a schema that all values have, whose objects have the keys of all of them."""
     values = list(values)
     kinds = dict.fromkeys(_kind(value) for value in values)
-    schema: dict[str, Any] = {
-        "anyOf": [
-            {"type": kind} for kind in kinds if kind not in ("object", "array")
-        ]
-    }
+    schema: dict[str, Any] = {"anyOf": [{"type": kind} for kind in kinds if kind not in ("object", "array")]}
     if objects := [value for value in values if isinstance(value, dict)]:
         keys = dict.fromkeys(key for value in objects for key in value)
-        parts = {
-            key: _inferred(
-                (value[key] for value in objects if key in value), key
-            )
-            for key in keys
-        }
-        if name in NAMED and not any(
-            key in ("name", "text", "scorer") for key in keys
-        ):
-            inner = _inferred(
-                [item for value in objects for item in value.values()]
-            )
+        parts = {key: _inferred((value[key] for value in objects if key in value), key) for key in keys}
+        if name in NAMED and not any(key in ("name", "text", "scorer") for key in keys):
+            inner = _inferred([item for value in objects for item in value.values()])
             schema |= {
                 "type": "object",
                 "additionalProperties": inner if keys else {"type": "any"},
@@ -172,12 +152,7 @@ def _inferred(values: Iterable[Any], name: str = "") -> dict[str, Any]:
     if "array" in kinds:
         schema |= {
             "type": "array",
-            "items": _inferred(
-                item
-                for value in values
-                if isinstance(value, list)
-                for item in value
-            ),
+            "items": _inferred(item for value in values if isinstance(value, list) for item in value),
         }
     return schema
 
@@ -194,9 +169,7 @@ def _kind(value: Any) -> str:
     return kinds.get(type(value), "array")
 
 
-def _lines(
-    schema: Any, defined: Mapping[str, Any], above: Sequence[str]
-) -> Iterator[str]:
+def _lines(schema: Any, defined: Mapping[str, Any], above: Sequence[str]) -> Iterator[str]:
     """Yield the keys of a schema, each with the kinds of its values and, indented, the keys of these."""
     part = _resolved(schema, defined)
     if part.get("type") == "array" and not above:
@@ -216,19 +189,13 @@ def _lines(
 
 def _resolved(schema: Any, defined: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what a reference refers to, or of several kinds the one that has keys."""
-    while isinstance(schema, dict) and (
-        "$ref" in schema or ("anyOf" in schema and "type" not in schema)
-    ):
+    while isinstance(schema, dict) and ("$ref" in schema or ("anyOf" in schema and "type" not in schema)):
         if "$ref" in schema:
             schema = defined[schema["$ref"].rpartition("/")[2]]
         else:
             kinds = schema["anyOf"]
             schema = next(
-                (
-                    kind
-                    for kind in kinds
-                    if "$ref" in kind or kind.get("type") in ("object", "array")
-                ),
+                (kind for kind in kinds if "$ref" in kind or kind.get("type") in ("object", "array")),
                 {},
             )
     return schema if isinstance(schema, dict) else {}
@@ -248,17 +215,10 @@ def _words(schema: Any, defined: Mapping[str, Any]) -> str:
         return _words(defined[schema["$ref"].rpartition("/")[2]], defined)
     kinds = [_words(kind, defined) for kind in schema.get("anyOf", ())]
     if "const" in schema or "enum" in schema:
-        kinds += [
-            json.dumps(choice)
-            for choice in schema.get("enum", [schema.get("const")])
-        ]
+        kinds += [json.dumps(choice) for choice in schema.get("enum", [schema.get("const")])]
     elif schema.get("type") == "array":
         inner = _words(schema.get("items", {}), defined)
-        kinds.append(
-            f"list of {inner}s"
-            if inner in ("text", "number", "object")
-            else f"list of {inner}"
-        )
+        kinds.append(f"list of {inner}s" if inner in ("text", "number", "object") else f"list of {inner}")
     elif "type" in schema:
         kinds.append(names.get(schema["type"], schema["type"]))
     return " or ".join(dict.fromkeys(kinds)) or "any value"
