@@ -35,7 +35,7 @@ def shown_passages(sample: Sample, long: str, budget: int) -> Sequence[Sequence[
 def main() -> None:
     samples = list(read(sys.argv[1], format="who-when"))
     marked = [next(label.message for label in sample.trace.labels if label.message) for sample in samples]
-    print("| tokens | | longer | requests | tokens sent | marked message whole |\n|---|---|---|---|---|---|")
+    print("| tokens | | longer | requests | tokens of all | marked message whole |\n|---|---|---|---|---|---|")
     for budget in BUDGETS:
         longer = sum(sample.trace.render(tool_result_limit=sys.maxsize).size > 4 * budget for sample in samples)
         for long in ("shorten", "parts"):

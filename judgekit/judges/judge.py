@@ -65,7 +65,7 @@ class Judgment(Generic[Answer]):
         sample: The sample, as the judge saw it.
         omitted: The number of characters of the recording that the judge was not shown.
         characters: The number of characters of the recording.
-        reading: Of a recording that was read in parts, the number of ``requests``, ``findings`` and ``findings_dropped``.
+        reading: The numbers of findings, and of those dropped and merged, if the recording was read in parts.
         hidden_media: The number of media of the recording that it was not shown, by their kind and the reason.
         logprobs: The log probabilities of the reply's tokens, if the judge's ``params`` request them.
     """
@@ -115,6 +115,7 @@ class Judgment(Generic[Answer]):
             details = {**details, "omitted_characters": self.omitted}
         if self.omitted or self.reading:
             details = {**details, "coverage": 1 - self.omitted / (self.characters or 1), **self.reading}
+            details |= {"requests": len(self.calls)} if self.reading else {}
         if self.hidden_media:
             hidden: list[JsonValue] = [
                 {"kind": kind, "reason": why, "count": number} for (kind, why), number in self.hidden_media.items()

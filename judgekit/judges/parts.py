@@ -60,7 +60,7 @@ async def read_parts(questions: Sequence[Question]) -> None:
             again = question.rebuilt({name: digests[name] for name in names})
             question.filled, question.request, question.too_long = again.filled, again.request, ()
             counts = [readers[name].counts for name in names]
-            question.reading = {key: sum(each[key] for each in counts) + (key == "requests") for key in counts[0]}
+            question.reading = {key: sum(each[key] for each in counts) for key in counts[0]}
 
 
 class _Reader:
@@ -70,7 +70,7 @@ class _Reader:
         self._questions = {f"q{number}": question for number, question in enumerate(questions, 1)}
         self._first, sample = questions[0], questions[0].sample
         self._trace = cast("Recording", sample.trace if name == CONVERSATION else sample.baseline)
-        self.counts = Counter(requests=0, findings=0, findings_dropped=0, findings_merged=0)
+        self.counts = Counter(findings=0, findings_dropped=0, findings_merged=0)
 
     async def read(self) -> Rendering:
         """Return the recording in outline, with the findings."""
@@ -106,7 +106,6 @@ class _Reader:
 
     async def _find(self, request: Request, numbers: Sequence[MessageNumber], planned: list[Finding]) -> list[Finding]:
         """Return the findings whose quotes are in these messages, and count the others; in a plan, what is ``planned``."""
-        self.counts["requests"] += 1
         try:
             answer = cast("Findings", request.answer(await self._first.reply(request)))
         except PlannedError:

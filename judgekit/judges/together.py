@@ -54,7 +54,7 @@ class Question:
         filled: The prompt filled by the sample.
         request: The request with this question alone.
         too_long: The inputs that are recordings too long for one request, and have to be read in parts before.
-        reading: The numbers of requests and findings, if recordings were read in parts.
+        reading: The numbers of findings, if recordings were read in parts.
         is_needed: Whether its answer is needed; else it only completes the request of all questions.
         joint: The request that it is part of, once that is sent; ``None`` to ask it alone.
     """
