@@ -36,14 +36,11 @@ def traces(draw, depth=2, name="agent"):
     return Trace(messages=messages, children=children)
 
 
-def numbers(trace):
-    return [branch.number(index) for branch, index in walk_messages(Branch(trace))]
-
-
 @given(traces(), st.integers(300, 3_000))
 def test_each_message_is_in_exactly_one_part_and_coverage_adds_up(trace, budget):
     recording = LongRecording(trace, budget, None)
-    assert [number for part in recording.parts for number in part.numbers] == numbers(trace)
+    numbers = [branch.number(index) for branch, index in walk_messages(Branch(trace))]
+    assert [number for part in recording.parts for number in part.numbers] == numbers
     characters = sum(len(passage.text) + passage.omitted_characters for passage in recording._passages)
     shown = sum(min(passage.limit, len(passage.text)) for part in recording.parts for passage in part.passages)
     digest = recording.digest("")
