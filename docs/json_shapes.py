@@ -22,7 +22,7 @@ JSON = """# JSON of commands
 What commands print with `--json`; `-o` writes the same to a file whose name ends in `.json`. On stdout there is nothing
 else, and messages go to stderr. Errors are on stderr alone, with the exit code 2.
 
-Each line is a key with the kinds of its values, and the keys within it are indented. `...` stands for keys that are
+Each line has keys with the kind of their values, and the keys within these are indented. `...` stands for keys that are
 names, such as scorers or reasons. Keys without a value in the examples are `null` here, and may have one.
 """
 RUN = (
@@ -170,7 +170,7 @@ def _kind(value: Any) -> str:
 
 
 def _lines(schema: Any, defined: Mapping[str, Any], above: Sequence[str]) -> Iterator[str]:
-    """Yield the keys of a schema, each with the kinds of its values and, indented, the keys of these."""
+    """Yield the keys of a schema with the kinds of their values, those alike in one line, and, indented, the keys of these."""
     part = _resolved(schema, defined)
     if part.get("type") == "array" and not above:
         yield "list of"
@@ -181,10 +181,23 @@ def _lines(schema: Any, defined: Mapping[str, Any], above: Sequence[str]) -> Ite
     properties = dict(inner.get("properties", {}))
     if isinstance(other := inner.get("additionalProperties"), dict):
         properties["..."] = other
+    indent = "  " * len(above)
+    kind = ""
+    alike: list[str] = []  # keys in a row whose values have one kind and no keys
     for name, value in properties.items():
-        yield f"{'  ' * len(above)}{name}: {_words(value, defined)}"
-        if len(above) < 6:
-            yield from _lines(value, defined, (*above, name))
+        words = _words(value, defined)
+        within = [*_lines(value, defined, (*above, name))] if len(above) < 6 else []
+        if alike and (within or words != kind):
+            yield f"{indent}{', '.join(alike)}: {kind}"
+            alike = []
+        if within:
+            yield f"{indent}{name}: {words}"
+            yield from within
+        else:
+            alike.append(name)
+            kind = words
+    if alike:
+        yield f"{indent}{', '.join(alike)}: {kind}"
 
 
 def _resolved(schema: Any, defined: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -206,7 +219,7 @@ def _words(schema: Any, defined: Mapping[str, Any]) -> str:
         "string": "text",
         "integer": "number",
         "null": "null",
-        "boolean": "true or false",
+        "boolean": "boolean",
         "object": "object",
     }
     if not isinstance(schema, dict):
@@ -218,7 +231,9 @@ def _words(schema: Any, defined: Mapping[str, Any]) -> str:
         kinds += [json.dumps(choice) for choice in schema.get("enum", [schema.get("const")])]
     elif schema.get("type") == "array":
         inner = _words(schema.get("items", {}), defined)
-        kinds.append(f"list of {inner}s" if inner in ("text", "number", "object") else f"list of {inner}")
+        kinds.append(
+            f"{inner}s" if inner == "object" else f"list of {inner}s" if inner in ("text", "number") else "list"
+        )
     elif "type" in schema:
         kinds.append(names.get(schema["type"], schema["type"]))
     return " or ".join(dict.fromkeys(kinds)) or "any value"
