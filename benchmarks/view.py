@@ -3,6 +3,7 @@
 python benchmarks/view.py [SAMPLES] [RUNS]
 """
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -23,8 +24,10 @@ def even(sample: Sample) -> Score:
 
 def written(store: Path, samples: int, runs: int) -> None:
     def read(count: int) -> list[Sample]:
-        talk = [HumanMessage("Where is my order?"), AIMessage("It is on its way.")]
-        return [Sample.of(talk, id=str(number)) for number in range(count)]
+        return [
+            Sample.of([HumanMessage(f"Where is order {number}?"), AIMessage("It is on its way.")], id=str(number))
+            for number in range(count)
+        ]
 
     run(read(samples), [even], store=store)
     for _ in range(runs - 1):
@@ -34,6 +37,11 @@ def written(store: Path, samples: int, runs: int) -> None:
 def megabytes(pid: int) -> float:
     status = Path(f"/proc/{pid}/status").read_text()
     return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
@@ -48,15 +56,18 @@ def main() -> None:
             assert server.stderr is not None
             url = next(word for word in server.stderr.readline().split() if word.startswith("http"))
             base, _, token = url.partition("/open?token=")
-            print(f"{samples:,} samples in run 1, {runs:,} runs\n\n| what | ms | MB of the server |\n|---|---|---|")
+            print(
+                f"{samples:,} samples in run 1, {runs:,} runs\n\n| what | ms | ms of CPU | MB of the server |\n|---|---|---|---|"
+            )
             with httpx.Client(base_url=base, timeout=600, trust_env=False) as client:
 
                 def measure(what: str, path: str, since: float | None = None) -> None:
-                    start = time.perf_counter() if since is None else since
+                    start, before = (time.perf_counter(), cpu_seconds(server.pid)) if since is None else (since, 0.0)
                     answer = client.get(path)
                     took = (time.perf_counter() - start) * 1000
                     assert answer.status_code == 200, answer.text
-                    print(f"| {what} | {took:,.0f} | {megabytes(server.pid):.0f} |")
+                    cpu = (cpu_seconds(server.pid) - before) * 1000
+                    print(f"| {what} | {took:,.0f} | {cpu:,.0f} | {megabytes(server.pid):.0f} |")
 
                 measure("start until it answers", f"/open?token={token}", began)
                 measure("page of runs", "/")

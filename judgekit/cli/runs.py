@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from math import inf
 from pathlib import Path
 from typing import Annotated
 
@@ -90,7 +91,7 @@ def runs(
             report(stored, path, _gates(stored))
             print_written(path)
     elif as_json:
-        print_json({"store": str(store), "runs": RunList().entries(RunStore(store, read_only=True))})
+        print_json({"store": str(store), "runs": [*RunList().entries(RunStore(store, read_only=True), inf)]})
     else:
         _list(RunStore(store, read_only=True), console())
 

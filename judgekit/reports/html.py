@@ -41,17 +41,8 @@ FAILURE_ANALYSIS = "failure_analysis"
 _LOSSES = 50
 _LOSS_SAMPLES = 3
 _DRAWN = {
-    "scorer",
-    "mean",
-    "score",
-    "95 % interval",
-    "n",
+    *("scorer", "mean", "score", "95 % interval", "n", "audit", "requests", "cached", "tokens", "cost"),
     *UNSCORED_STATUSES,
-    "audit",
-    "requests",
-    "cached",
-    "tokens",
-    "cost",
 }
 """Columns that the page shows in its own way, with links and plots."""
 

@@ -1,7 +1,7 @@
 """The samples of a run that pass filters, found and counted by SQL, a page at a time."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from pydantic import JsonValue
@@ -10,28 +10,16 @@ from pydantic_core import from_json, to_json
 from judgekit.errors import UNCHARGED
 from judgekit.runs.file import RunFile
 
-_ROUNDING = 1e-9
 _LABELS = 200
 _SAMPLE_LABELS = 100
-_TESTS: Mapping[str, str] = {
-    "<": "value < ? - {0}",
-    ">": "value > ? + {0}",
-    "<=": "value <= ? + {0}",
-    ">=": "value >= ? - {0}",
-    "!=": "abs(value - ?) >= {0}",
-    "=": "abs(value - ?) < {0}",
-}
 _ORDERS = {"low": "value IS NULL, value, number", "high": "value IS NULL, value DESC, number"}
 _KINDS = {bool: ("true", "false"), int: ("integer", "real"), float: ("integer", "real"), str: ("text",)}
 _COST = """
     SELECT total(paid), count(*) - count(paid) FROM (
-        SELECT CASE
-            WHEN json_extract(call.value, '$.cached') THEN 0
-            ELSE coalesce(json_extract(call.value, '$.cost_usd'),
-                CASE WHEN json_extract(call.value, '$.error') IN (SELECT value FROM json_each(?)) THEN 0 END)
-            END AS paid
+        SELECT iif(json_extract(one.value, '$.cached'), 0, coalesce(json_extract(one.value, '$.cost_usd'),
+            iif(json_extract(one.value, '$.error') IN (SELECT value FROM json_each(?)), 0, NULL))) AS paid
         FROM (SELECT calls FROM scores WHERE run = ? AND calls IS NOT NULL
-            UNION ALL SELECT calls FROM unscored_calls WHERE run = ?) AS asked, json_each(asked.calls) AS call)
+            UNION ALL SELECT calls FROM unscored_calls WHERE run = ?) AS given, json_each(given.calls) AS one)
 """
 _AGENTS = "SELECT DISTINCT json_extract(usage, '$[9]') FROM samples WHERE run = ? AND usage IS NOT NULL LIMIT ?"
 _UNCHARGED = to_json(sorted(error.__name__ for error in UNCHARGED)).decode()
@@ -44,28 +32,19 @@ class SampleSearch(RunFile):
     ``sort``. Those of scores hold for a sample if they hold for any scorer, or for the one that is named.
     """
 
-    def sample_count(self, run: int, scorers: Sequence[str], filters: Mapping[str, str]) -> int:
-        """Return the number of samples that pass the filters."""
-        sql, values = _conditions(run, scorers, filters)
-        return int(next(self._select(f"SELECT count(*) FROM samples WHERE {sql}", *values))[0])  # noqa: S608 - our own names
-
     def sample_page(
         self, run: int, scorers: Sequence[str], filters: Mapping[str, str], start: int = 0, limit: int = -1
-    ) -> Sequence[int]:
-        """Return the numbers of the samples that pass the filters, in their order; ``limit`` of them from ``start`` on."""
+    ) -> tuple[Sequence[int], int]:
+        """Return the numbers of ``limit`` samples that pass the filters, from ``start`` on, and how many pass them."""
         sql, values = _conditions(run, scorers, filters)
+        total = next(self._select(f"SELECT count(*) FROM samples WHERE {sql}", *values))[0]  # noqa: S608 - our own names
         order, _, scorer = filters.get("sort", "").partition(":")
-        by, tables, joined = "number", "samples", list[object]()
-        if order == "id":
-            by = "length(id), id, number"
-        elif order in _ORDERS and scorer in scorers:
-            by, joined = _ORDERS[order], [run, scorers.index(scorer)]
+        by, tables = ("length(id), id, number" if order == "id" else "number"), "samples"
+        if order in _ORDERS and scorer in scorers:
+            by, values = _ORDERS[order], [run, scorers.index(scorer), *values]
             tables += " LEFT JOIN (SELECT sample, value FROM scores WHERE run = ? AND scorer = ?) ON sample = number"
-        found = self._select(
-            f"SELECT number FROM {tables} WHERE {sql} ORDER BY {by} LIMIT ? OFFSET ?",  # noqa: S608 - our own names
-            *(*joined, *values, limit, start),
-        )
-        return [number for (number,) in found]
+        sql = f"SELECT number FROM {tables} WHERE {sql} ORDER BY {by} LIMIT ? OFFSET ?"  # noqa: S608
+        return [number for (number,) in self._select(sql, *values, limit, start)], total
 
     def filter_choices(self, run: int, scorers: Sequence[str]) -> dict[str, JsonValue]:
         """Return what samples can be filtered by: domains, labels of scores by scorer, and the frequent labels of samples."""
@@ -91,34 +70,19 @@ class SampleSearch(RunFile):
             "known": [[name, bool(atom) if kind in _KINDS[bool] else atom] for name, kind, atom in known],
         }
 
-    def status_counts(self, run: int) -> Sequence[tuple[int, str, int | None, int, float]]:
-        """Return how many scores each scorer, by index, has of each status and tenth of the values, and the sum of these."""
-        sql = """
-            SELECT scorer, status, min(CAST(value * 10 AS INT), 9), count(*), total(value)
-            FROM scores WHERE run = ? GROUP BY 1, 2, 3
-        """
-        return list(self._select(sql, run))
-
     def cost_and_agents(self, run: int) -> dict[str, JsonValue]:
         """Return what a run paid for judges, ``None`` if a price is unknown, and the agents of its recordings."""
         [(cost, unknown)] = self._select(_COST, _UNCHARGED, run, run)
         agents = sorted(agent for (agent,) in self._select(_AGENTS, run, _LABELS) if agent)
         return {"cost": None if unknown else cost, "agents": list[JsonValue](agents)}
 
-    def numbers_of(self, runs: Sequence[int], number: int, sample_id: str) -> Iterator[tuple[int, int]]:
-        """Yield the runs that have a sample of this id, each with the sample's number there: this one, or the only one."""
-        sql = "SELECT run FROM samples WHERE run IN (SELECT value FROM json_each(?)) AND number = ? AND id = ?"
-        same = {run for (run,) in self._select(sql, to_json(runs).decode(), number, sample_id)}
-        for run in runs:
-            if run in same:
-                yield run, number
-            elif (
-                len(
-                    numbers := list(self._select("SELECT number FROM samples WHERE run = ? AND id = ?", run, sample_id))
-                )
-                == 1
-            ):
-                yield run, numbers[0][0]
+    def numbers_of(self, runs: Sequence[int], sample_id: str) -> Sequence[tuple[int, int]]:
+        """Return those of these runs in which one sample has this id, each with the sample's number there."""
+        sql = """
+            SELECT run, min(number) FROM samples WHERE run IN (SELECT value FROM json_each(?)) AND id = ?
+            GROUP BY run HAVING count(*) = 1 ORDER BY run
+        """
+        return [(run, number) for run, number in self._select(sql, to_json(runs).decode(), sample_id)]
 
 
 def _conditions(run: int, scorers: Sequence[str], filters: Mapping[str, str]) -> tuple[str, list[object]]:
@@ -135,11 +99,9 @@ def _conditions(run: int, scorers: Sequence[str], filters: Mapping[str, str]) ->
         sql.append("domain = ?")
         values.append(domain)
     if status := filters.get("status"):
-        require(
-            "status <> ?" if status == "not scored" else "status = ?", "scored" if status == "not scored" else status
-        )
+        require(*(("status <> ?", "scored") if status == "not scored" else ("status = ?", status)))
     if test := re.fullmatch(r"\s*(<=|>=|!=|<|>|=|)\s*(\d*\.?\d+)\s*", filters.get("value", "")):
-        require(_TESTS[test[1] or "="].format(_ROUNDING), float(test[2]))
+        require(f"round(value, 9) {test[1] or '='} round(?, 9)", float(test[2]))
     low, high = (_number(filters.get(name, "")) for name in ("from", "to"))
     if low is not None or high is not None:
         high = 2.0 if high is None or high >= 1 else high
@@ -167,10 +129,7 @@ def _number(text: str) -> float | None:
 
 def _label(text: str) -> JsonValue:
     """Return the label of an address: ``[label]`` of a score, or ``[name, label]`` of a sample."""
-    if not text:
-        return []
-    try:
-        given: JsonValue = from_json(text)
-    except ValueError:
-        return [text]
-    return given if isinstance(given, list) else [given]
+    given: JsonValue = [text]
+    with suppress(ValueError):
+        given = from_json(text or "[]")
+    return given

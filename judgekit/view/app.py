@@ -23,7 +23,6 @@ from judgekit.view.pages import Pages
 Answer = TypeVar("Answer")
 _SCRIPTS = ("dom", "served", *PAGE_SCRIPTS[:-1], "paged", "report", "live")
 _RUNS_SCRIPTS = ("dom", "plots", "served", "runs")
-_FILTERS = ("q", "scorer", "status", "label", "value", "from", "to", "domain", "sort")
 _POLL_SECONDS = 1.0
 _MOST = 10**9
 _LONGEST_SENT = 10**6
@@ -50,7 +49,10 @@ class App:
                 "/compare",
                 lambda _: self._page("runs.html.j2", (*_RUNS_SCRIPTS[:3], "beside"), "Runs compared", "runs"),
             ),
-            _get("/compare.json", lambda got: _json(pages.compare([_whole("run", text) for text in _all(got, "run")]))),
+            _get(
+                "/compare.json",
+                lambda got: _json(pages.compare([_whole("run", text) for text in got.query_params.getlist("run")])),
+            ),
             _get(
                 "/runs/{run:int}/trend/{scorer:path}.json",
                 lambda got: _json(pages.trend(_number(got, "run"), _scorer(got))),
@@ -98,9 +100,8 @@ class App:
         return self._page("runs.html.j2", (*_RUNS_SCRIPTS[:3], "trend"), f"Trend of {_scorer(request)}", "runs")
 
     def _samples(self, got: Request) -> Response:
-        filters = {name: got.query_params[name] for name in _FILTERS if name in got.query_params}
-        start, number = _given(got, "start"), _given(got, "number")
-        return _json(self._pages.samples(_number(got, "run"), filters, start, number))
+        given = _given(got, "start"), _given(got, "number")
+        return _json(self._pages.samples(_number(got, "run"), got.query_params, *given))
 
     def _queue(self, got: Request) -> Response:
         return _json(self._use(got, lambda queue: queue.state(got.query_params.get("annotator", ""))))
@@ -178,10 +179,6 @@ def _whole(name: str, text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < len(str(_MOST))):
         raise HTTPException(400, f"{name}: expected a whole number")
     return int(text)
-
-
-def _all(request: Request, name: str) -> Sequence[str]:
-    return request.query_params.getlist(name)
 
 
 def _scorer(request: Request) -> str:

@@ -4,17 +4,15 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import JsonValue
 
-from judgekit.errors import JudgekitError, StoreError
+from judgekit.errors import ConfigError, JudgekitError, StoreError, check_choice
 from judgekit.reports.packs import sample_details
-from judgekit.reports.sample_list import sample_list
+from judgekit.reports.sample_list import listed_row, sample_list
 from judgekit.runs.results import Run
 from judgekit.runs.store import RunStore
-from judgekit.view.first_head import first_head
-from judgekit.view.history import Trend, sample_history
 from judgekit.view.listing import RunList
 
 if TYPE_CHECKING:
@@ -23,8 +21,10 @@ if TYPE_CHECKING:
     from judgekit.reports.html import ReportPage
 
 Answer = TypeVar("Answer")
-_MOST_PAGES = 8
 _COUNTED_AT_ONCE = 3_000  # scores
+_CORRECTED = 5_000  # samples of a run whose mean is corrected for the trend
+_MOST_RUNS = 50
+_MOST_COMPARED = 8
 
 
 class Pages:
@@ -35,7 +35,7 @@ class Pages:
         self._lock = Lock()
         self._store: RunStore | None = None
         self._opened = 0
-        self._list, self._trend = RunList(), Trend()
+        self._list = RunList()
         self._page_lock = Lock()
         self._kept: dict[tuple[int, ...], tuple[object, ReportPage]] = {}
 
@@ -57,7 +57,7 @@ class Pages:
     def runs(self) -> list[JsonValue]:
         """Return the list of all runs, newest first."""
         with self._reading() as store:
-            return self._list.entries(store)
+            return [*self._list.entries(store)]
 
     def samples(self, run: int, filters: Mapping[str, str], start: int | None, number: int | None) -> JsonValue:
         """Return up to 100 samples of a run that pass the filters, and where the next ones start; see `sample_list`."""
@@ -65,28 +65,43 @@ class Pages:
             return sample_list(Run(store, store.record(run)), filters, start or 0, number)
 
     def sample(self, run: int, number: int) -> JsonValue:
-        """Return a sample with its scores, and those that it has in other runs of the same files."""
+        """Return a sample with its scores, and those that it has in the newest runs of the same files, oldest first."""
         with self._reading() as store:
             shown = Run(store, store.record(run))
-            rows = list(shown.rows(numbers=[number]))
+            rows = [*map(listed_row, shown.rows(numbers=[number]))]
             if not rows:
                 raise StoreError(f"run {run} has no sample {number}")
-            about = rows[0].model_dump(mode="json", include={"domain", "labels"})
-            [details] = sample_details(shown, [number])
-            history = sample_history(store, self._list.same_files(store, run), rows)
-            return {"number": number, "id": rows[0].sample_id, **about, **details, "history": history}
+            history: list[JsonValue] = [
+                {
+                    "run": other,
+                    "name": store.description(other).name,
+                    "sample": place,
+                    "rows": [*map(listed_row, store.rows(other, numbers=[place]))],
+                }
+                for other, place in store.numbers_of(
+                    self._list.same_files(store, run)[-_MOST_RUNS:], rows[0]["sample_id"]
+                )
+            ]
+            return {"number": number, "rows": [*rows], **sample_details(shown, [number])[0], "history": history}
 
     def trend(self, run: int, scorer: str) -> JsonValue:
-        """Return the numbers of a scorer over the runs of the same files."""
+        """Return the newest runs of the same files that have a scorer, oldest first, with its corrected means."""
         with self._reading() as store:
-            return self._trend.points(store, self._list.same_files(store, run), store.record(run), scorer)
+            check_choice("scorer of the run", scorer, [kept.name for kept in store.record(run).scorers])
+            numbers = self._list.same_files(store, run)[-_MOST_RUNS:] or [run]
+            entries = [entry for entry in reversed(self._list.entries(store)) if entry["number"] in numbers]
+            has_labels = store.label_state()[0] or (self.path.parent / "audits").is_dir()
+        for entry in entries if has_labels else ():
+            if entry.get("ended") and int(str(entry["samples"])) <= _CORRECTED:
+                head = self.use((int(str(entry["number"])),), lambda page: cast("Any", page.head))
+                entry["corrected"] = {line["name"]: line["corrected"] for line in head["b"]["scorers"]}.get(scorer)
+        return {"run": run, "scorer": scorer, "corrected_up_to": _CORRECTED, "runs": [*entries]}
 
     def compare(self, runs: Sequence[int]) -> JsonValue:
-        """Return the first run next to others: only what differs."""
-        from judgekit.reports.compare_runs import compare_runs  # noqa: PLC0415 - loads numpy
-
-        with self._page_lock:
-            return compare_runs([Run.stored(number, self.path) for number in runs])
+        """Return the comparisons of runs with the first one."""
+        if not 1 < len({*runs}) == len(runs) <= _MOST_COMPARED:
+            raise ConfigError(f"expected 2 to {_MOST_COMPARED} different runs to compare, got {len(runs)}")
+        return {"comparisons": [self.use((runs[0], other), lambda page: dict(page.head)) for other in runs[1:]]}
 
     def edit_issue(self, run: int, sent: Mapping[str, JsonValue]) -> JsonValue:
         """Give an issue of a run's failures another status or name."""
@@ -108,13 +123,12 @@ class Pages:
     def head(self, run: int) -> JsonValue:
         """Return what the page of a run shows: for many scores, first what is known without counting them."""
         with self._reading() as store:
-            shown, kept = Run(store, store.record(run)), self._kept.get((run,))
+            kept = self._kept.get((run,))
             is_first = store.counts(run).scores > _COUNTED_AT_ONCE
             if is_first and (kept is None or kept[0] != self._state(store, (run,))):
-                return {
-                    **first_head(shown),
-                    "choices": store.filter_choices(run, [scorer.name for scorer in shown.scorers]),
-                }
+                names = [scorer.name for scorer in store.record(run).scorers]
+                entry = next(entry for entry in self._list.entries(store) if entry["number"] == run)
+                return {"first": entry, "choices": store.filter_choices(run, names)}
         return self.use((run,), lambda page: dict(page.head))
 
     def use(self, key: tuple[int, ...], ask: "Callable[[ReportPage], Answer]") -> Answer:
@@ -126,8 +140,9 @@ class Pages:
             if page is None or before != state:
                 page = _page([Run.stored(number, self.path) for number in key])
             self._kept[key] = state, page
-            if len(self._kept) > _MOST_PAGES:
-                del self._kept[next(iter(self._kept))]
+            of_kind = [kept for kept in self._kept if len(kept) == len(key)]
+            if len(of_kind) > (_MOST_RUNS if len(key) == 1 else _MOST_COMPARED):
+                del self._kept[of_kind[0]]
             return ask(page)
 
     def _state(self, store: RunStore, key: tuple[int, ...]) -> object:

@@ -82,9 +82,8 @@ def found(tmp_path_factory) -> Run:
 )
 def test_samples_are_filtered_and_sorted(found, filters, numbers):
     store = found.store
-    assert list(store.sample_page(1, SCORERS, filters)) == list(numbers)
-    assert store.sample_count(1, SCORERS, filters) == len(numbers)
-    assert list(store.sample_page(1, SCORERS, filters, 1, 2)) == list(numbers)[1:3]
+    assert store.sample_page(1, SCORERS, filters) == (list(numbers), len(numbers))
+    assert store.sample_page(1, SCORERS, filters, 1, 2) == (list(numbers)[1:3], len(numbers))
 
 
 def test_what_can_be_chosen_is_what_the_run_has(found):

@@ -14,6 +14,7 @@ from judgekit import Run, run
 from judgekit.analysis.stored_labels import stored_labels
 from judgekit.runs.rows import RunDescription
 from judgekit.runs.store import RunStore
+from judgekit.view import pages
 from tests.hostile import HOSTILE
 from tests.view.conftest import Kind, Served, as_read_from_a_file, samples, serving
 
@@ -106,7 +107,23 @@ def test_runs_are_filtered_in_the_address_and_compared(demo, visit):
             page.check(f"input[name=run-{number}]")
         page.click("text=Compare 2 runs with run 1")
         expect(page.locator("main")).to_contain_text("No sample has another value.")
-        expect(page.locator("main section").first).to_contain_text("judge of topic_adherence")
+        expect(page.locator("main section").first).to_contain_text("signature of topic_adherence")
+
+
+def test_a_long_run_is_shown_before_its_scores_are_counted(tmp_path, visit, monkeypatch):
+    monkeypatch.setattr(pages, "_COUNTED_AT_ONCE", 10)
+    for value in (0, 1):
+        run(samples(30, first=value), [Kind()], store=tmp_path / "runs.sqlite")
+    with serving(tmp_path / "runs.sqlite") as served, visit(served) as page:
+        page.route("**/runs/1.json", lambda route: None)  # which is not answered
+        turn_to(page, served, "/runs/1")
+        expect(page.locator(".overview")).to_contain_text("all scores are being read")
+        expect(page.locator(".overview td[data-name=score]")).to_have_text("0.500")
+        page.unroute("**/runs/1.json")
+        turn_to(page, served, "/runs/1")
+        expect(page.locator(".overview")).not_to_contain_text("all scores are being read")
+        turn_to(page, served, "/compare?run=1&run=2")
+        expect(page.locator("main")).to_contain_text("0 worse, 0 better")
 
 
 def test_a_trend_leads_to_the_comparison_of_neighbors(demo, visit):

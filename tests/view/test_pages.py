@@ -10,11 +10,11 @@ from datetime import timedelta
 
 import pytest
 
-from judgekit import Run, Sample, Score, audit, compare, load_prompt, run, scorer
+from judgekit import Run, Sample, Score, audit, load_prompt, run, scorer
 from judgekit.analysis.corrected_means import run_corrections
 from judgekit.analysis.stored_labels import stored_labels
-from judgekit.distribution import own_version
 from judgekit.runs.store import RunStore, now
+from judgekit.score import JudgeCall
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.view import pages
 from tests.hostile import HOSTILE
@@ -42,7 +42,7 @@ def test_a_run_is_served_as_its_report_without_its_samples(demo):
         listed = client.get("/runs/1/samples.json").json()
         assert [sample["number"] for sample in listed["samples"]] == list(range(14))
         sample = client.get("/runs/1/samples/3.json").json()
-        assert (sample["number"], sample["id"]) == (3, listed["samples"][3]["id"])
+        assert (sample["number"], sample["rows"]) == (3, listed["samples"][3]["rows"])
         assert sample["messages"]
         assert client.get("/runs/1/samples/14.json").status_code == 400
 
@@ -283,33 +283,31 @@ def test_a_scorer_is_followed_over_the_runs_of_a_file(tmp_path):
         run(samples(4), [Judged(value)], store=path)
     run(samples(4), [Judged(0.5)], store=path)  # of another file
     as_read_from_a_file(path, 1, 2, 3)
-    store = RunStore(path)
-    store.change(store.record(3).model_copy(update={"version": "0.1"}))
     with serving(path) as served, served.opened() as client:
-        points = client.get("/runs/2/trend/judged.json").json()["points"]
-        assert [(point["run"], point["mean"], point["corrected"]) for point in points] == [
-            (1, 0.0, None),
-            (2, 0.0, None),
-            (3, 1.0, None),
+        shown = client.get("/runs/2/trend/judged.json").json()["runs"]
+        [points] = zip(*(one["scorers"] for one in shown), strict=True)
+        assert [(one["number"], point["mean"]) for one, point in zip(shown, points, strict=True)] == [
+            (1, 0.0),
+            (2, 0.0),
+            (3, 1.0),
         ]
         assert points[1]["low"] == pytest.approx(Run.stored(2, path).summary["judged"].interval[0])
-        assert (points[0]["broken"], points[1]["broken"]) == ([], [])
-        assert points[2]["broken"] == ["value was 0.0 and is 1.0", f"judgekit was {own_version()} and is 0.1"]
-        assert [point["run"] for point in client.get("/runs/4/trend/judged.json").json()["points"]] == [4]
+        assert points[0]["signature"] == points[1]["signature"] != points[2]["signature"]
+        assert [one["number"] for one in client.get("/runs/4/trend/judged.json").json()["runs"]] == [4]
 
 
-def test_corrected_means_are_in_the_trend_once_there_is_an_audit(tmp_path):
+def test_corrected_means_are_in_the_trend_once_there_are_labels(tmp_path):
     path = tmp_path / "runs.sqlite"
     run(samples(30), [Kind()], store=path)
     as_read_from_a_file(path, 1)
     with serving(path) as served, served.opened() as client:
+        [point] = client.get("/runs/1/trend/kind.json").json()["runs"]
+        assert "corrected" not in point
         for number in range(30):
             sent = {"annotator": "Ann", "number": number, "value": "yes" if number % 2 else "no"}
             assert served.post(client, "/runs/1/label/kind", sent).status_code == 200
-        [point] = client.get("/runs/1/trend/kind.json").json()["points"]
-        assert point["corrected"] is None
         audit(Run.stored(1, path))
-        [point] = client.get("/runs/1/trend/kind.json").json()["points"]
+        [point] = client.get("/runs/1/trend/kind.json").json()["runs"]
         assert point["corrected"]["value"] == pytest.approx(
             run_corrections(Run.stored(1, path))["kind"].corrected.value
         )
@@ -323,7 +321,7 @@ def test_a_sample_has_its_scores_in_other_runs_of_the_file(tmp_path):
     as_read_from_a_file(path, 1, 2)
     with serving(path) as served, served.opened() as client:
         history = client.get("/runs/1/samples/2.json").json()["history"]
-        assert [(one["run"], one["sample"], one["scores"]["judged"]["value"]) for one in history] == [
+        assert [(one["run"], one["sample"], one["rows"][0]["score"]["value"]) for one in history] == [
             (1, 2, 0.0),
             (2, 1, 1.0),
         ]
@@ -336,46 +334,38 @@ def test_several_runs_are_compared_with_the_first(tmp_path):
     for value in (0.0, 0.0, 1.0):
         run(samples(30), [Kind(), Judged(value)], store=path)
     with serving(path) as served, served.opened() as client:
-        content = client.get("/compare.json?run=1&run=2&run=3").json()
-        assert [one["number"] for one in content["runs"]] == [1, 2, 3]
-        [kind, judged] = content["scorers"]
-        assert [number["value"] for number in judged["results"]] == [0.0, 0.0, 1.0]
-        assert [one["verdict"] for one in judged["differences"]] == ["unchanged", "better"]
-        assert [one["verdict"] for one in kind["differences"]] == ["unchanged", "unchanged"]
-        expected = compare(Run.stored(1, path), Run.stored(3, path))["judged"].as_json()
-        assert judged["differences"][1] == expected
-        assert (len(content["samples"]), content["changed"]) == (30, 30)
-        assert content["samples"][0]["scores"] == {"judged": [0.0, 0.0, 1.0]}
-        assert content["samples"][0]["numbers"] == [0, 0, 0]
-        assert [fact["name"] for fact in content["differs"]] == ["signature of judged"]
+        content = client.get("/compare.json?run=1&run=2&run=3").json()["comparisons"]
+        assert content == [client.get(f"/runs/1/compare/{number}.json").json() for number in (2, 3)]
+        verdicts = [[one["verdict"] for one in head["comparison"]["scorers"]] for head in content]
+        assert verdicts == [["unchanged", "unchanged"], ["unchanged", "better"]]
 
 
-def test_the_first_numbers_are_those_of_all_scores(tmp_path, monkeypatch):
+def test_a_long_run_is_shown_before_its_scores_are_counted(tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "_COUNTED_AT_ONCE", 10)
     path = tmp_path / "runs.sqlite"
     run(samples(30), [Kind()], store=path)
     with serving(path) as served, served.opened() as client:
         first, all_scores = client.get("/runs/1/head.json").json(), client.get("/runs/1.json").json()
-        assert (first["is_first"], "is_first" in all_scores) == (True, False)
-        names = ("name", "value", "low", "high", "n", "counts", "histogram", "about", "total", "signature", "identity")
-        [early], [late] = first["b"]["scorers"], all_scores["b"]["scorers"]
-        assert {name: early[name] for name in names} == {name: late[name] for name in names}
-        assert early.keys() == late.keys()
-        assert first["b"].keys() == all_scores["b"].keys()
+        assert first["first"] == client.get("/runs.json").json()["runs"][0]
         assert first["choices"] == all_scores["choices"]
+        [early], [late] = first["first"]["scorers"], all_scores["b"]["scorers"]
+        assert [early[name] for name in ("mean", "low", "high", "n")] == [
+            late[name] for name in ("value", "low", "high", "n")
+        ]
         assert client.get("/runs/1/head.json").json() == all_scores
 
 
-def test_a_running_run_says_how_long_it_will_take_and_what_it_cost(tmp_path):
+def test_what_a_running_run_has_cost_so_far_is_read_each_time(tmp_path):
     path = tmp_path / "runs.sqlite"
     run(samples(3), [Kind()], store=path)
     store = RunStore(path)
-    begun = {"ended_at": None, "samples": 9, "count_precision": "exactly", "started_at": now() - timedelta(seconds=30)}
-    store.change(store.record(1).model_copy(update=begun))
+    store.change(store.record(1).model_copy(update={"ended_at": None, "samples": 9}))
     with serving(path) as served, served.opened() as client:
-        [entry] = client.get("/runs.json").json()["runs"]
-        assert 60 <= entry["seconds_left"] <= 90
-        assert (entry["cost"], entry["agents"]) == (0, [])
+        assert client.get("/runs.json").json()["runs"][0]["cost"] == 0
+        calls = JudgeCall(judge="j", prompt="p", cost_usd=0.25).model_dump_json()
+        with store.transaction() as db:
+            db.execute("UPDATE scores SET calls = ?", (f"[{calls}]",))
+        assert client.get("/runs.json").json()["runs"][0]["cost"] == 0.75
 
 
 def test_the_audit_is_in_comparisons(served):
@@ -437,12 +427,11 @@ def test_what_was_recorded_stays_text(tmp_path, evil):
             assert twin.headers["content-type"] == "application/json"
             json.loads(twin.text)
         assert [one["run"] for one in client.get("/runs/1/samples/0.json").json()["history"]] == [1, 2]
-        [changed, _] = client.get("/compare.json?run=1&run=2").json()["samples"]
-        assert changed["scores"] == {"judged": [0.0, 1.0]}
 
 
 QUIET = """
 import sys
+from pathlib import Path
 from judgekit.view.pages import Pages
 pages = Pages(Path(sys.argv[1]))
 pages.runs(), pages.samples(1, {"q": "answer"}, 0, None), pages.sample(1, 3), pages.trend(1, "kind"), pages.head(1)

@@ -15,11 +15,11 @@ function scorerRow({ name, results, differences }, runs) {
     const one = results[at];
     const by = at ? differences[at - 1] : null;
     if (!one) return cell(`run ${run.number}`, "–");
-    const best = by?.correction?.interval ? { ...by.correction, verdict: by.verdict } : by;
+    const best = by?.correction?.interval ? { ...by.correction, ...by.correction.interval } : by;
     const sure = ["better", "worse"].includes(best?.verdict) ? best.verdict : "same";
     return cell(`run ${run.number}`,
       el("strong", { class: "number" }, figure(one.value)), interval(one),
-      by ? el("small", { class: sure }, `${signed(best.difference)}${best.interval ? ` (${signed(best.interval.low)} to ${signed(best.interval.high)})` : ""}: ${by.verdict === "no evidence" ? "no evidence of a difference" : by.verdict}${best === by ? "" : ", corrected"}`) : el("small", {}, `n ${count(one.n)}`),
+      by ? el("small", { class: sure }, `${signed(best.difference)}${typeof best.low === "number" ? ` (${signed(best.low)} to ${signed(best.high)})` : ""}: ${by.verdict === "no evidence" ? "no evidence of a difference" : by.verdict}${best === by ? "" : ", corrected"}`) : el("small", {}, `n ${count(one.n)}`),
       by ? el("small", {}, el("a", { href: `/runs/${runs[0].number}/compare/${run.number}#/samples?scorer=${encodeURIComponent(name)}&change=changed` }, `${count(by.worse)} worse, ${count(by.better)} better`)) : null);
   }));
 }
@@ -40,15 +40,67 @@ function sampleRow({ id, numbers, scores }, runs) {
       })));
 }
 
+const MOST = 200;
+
+/** Returns the facts in which the runs differ. */
+function factsThatDiffer(runs) {
+  const facts = {
+    agent: (run) => run.agents.map(([agent]) => agent).join(", "),
+    files: (run) => run.inputs.map(({ path }) => path).join(", "),
+    "content of the files": (run) => run.inputs.map((one) => `${one.sha256 ?? one.etag}`.slice(0, 12)).join(", "),
+    judgekit: (run) => run.version,
+  };
+  for (const name of new Set(runs.flatMap((run) => run.scorers.map((one) => one.name)))) {
+    facts[`signature of ${name}`] = (run) => {
+      const own = run.scorers.find((one) => one.name === name);
+      return own ? (own.signature ?? "none").slice(0, 12) : "";
+    };
+  }
+  const shown = Object.entries(facts).map(([name, of]) => ({ name, cells: runs.map(of) }));
+  return shown.filter(({ cells }) => new Set(cells).size > 1);
+}
+
+/** Returns the samples whose values differ, those that differ most first, from the lists of the comparisons. */
+async function samplesThatDiffer(comparisons, names) {
+  const samples = new Map();
+  for (const [at, { a, b, pairs }] of comparisons.entries()) {
+    const base = `/runs/${a.number}/compare/${b.number}`;
+    const [before, after] = await Promise.all(["a", "b"].map((side) => fetched(`${base}/list-${side}.json`)));
+    const value = (list, run, name, place) => list.scores[run.scorers.findIndex((one) => one.name === name)]?.value[place] ?? null;
+    pairs.forEach((place, own) => {
+      if (place === null) return;
+      const number = before.numbers[place];
+      const sample = samples.get(number) ?? { id: before.ids[place], numbers: [number], scores: Object.fromEntries(names.map((name) => [name, [value(before, a, name, place)]])) };
+      sample.numbers[at + 1] = after.numbers[own];
+      for (const name of names) sample.scores[name][at + 1] = value(after, b, name, own);
+      samples.set(number, sample);
+    });
+  }
+  const spread = (values) => {
+    const numbers = values.filter((one) => typeof one === "number");
+    return numbers.length ? Math.max(...numbers) - Math.min(...numbers) : 0;
+  };
+  const differing = [...samples.values()].map((sample) => ({ ...sample, scores: Object.fromEntries(Object.entries(sample.scores).filter(([, values]) => spread(values) > 1e-9)) }));
+  const most = (sample) => Math.max(...Object.values(sample.scores).map(spread));
+  return differing.filter((sample) => Object.keys(sample.scores).length).sort((one, other) => most(other) - most(one) || one.numbers[0] - other.numbers[0]);
+}
+
 async function update() {
-  const { runs, differs, scorers, samples, changed, notes } = await fetched(`/compare.json?${several}`);
+  const { comparisons } = await fetched(`/compare.json?${several}`);
+  const runs = [comparisons[0].a, ...comparisons.map(({ b }) => b)];
+  const names = runs[0].scorers.map((one) => one.name);
+  const scorers = names.map((name) => ({ name, results: runs.map((run) => run.scorers.find((one) => one.name === name)), differences: comparisons.map(({ comparison }) => comparison.scorers.find((one) => one.scorer === name)) }));
+  const differing = await samplesThatDiffer(comparisons, names);
+  const samples = differing.slice(0, MOST);
+  const notes = new Set(comparisons.flatMap(({ a, b, comparison }) => comparison.warnings.map((line) => (line.startsWith("A: ") ? `run ${a.number}: ${line.slice(3)}` : `run ${b.number}: ${line.replace(/^B: /, "")}`))));
+  const differs = factsThatDiffer(runs);
   const heads = runs.map(({ number, name }) => [`run ${number}`, name ? el("small", {}, recorded(name)) : null]);
   document.getElementById("lead").replaceChildren(`Each run is compared with run ${runs[0].number} by itself: p is not adjusted for the number of runs.`);
   document.getElementById("runs").replaceChildren(...[
-    notes.map((note) => el("p", { class: "note" }, recorded(note))),
+    [...notes].map((note) => el("p", { class: "note" }, recorded(note))),
     differs.length ? section("What differs between the runs", table("Facts that differ", ["fact", ...heads], differs.map(({ name, cells }) => el("tr", {}, el("th", { scope: "row" }, recorded(name)), cells.map((text, at) => cell(`run ${runs[at].number}`, recorded(text || "–"))))))) : null,
     section("Scores", table("Scores by run", ["scorer", ...heads], scorers.map((scorer) => scorerRow(scorer, runs)))),
-    section("Samples that differ", changed > samples.length ? el("p", { class: "lead" }, `The ${count(samples.length)} that differ most.`) : null,
+    section("Samples that differ", differing.length > MOST ? el("p", { class: "lead" }, `The ${count(MOST)} of ${count(differing.length)} that differ most.`) : null,
       samples.length ? table("Samples that differ", ["sample", "scorer", ...heads], samples.flatMap((sample) => sampleRow(sample, runs))) : el("p", {}, "No sample has another value.")),
   ].flat().filter(Boolean));
   document.documentElement.dataset.ready = "usable";

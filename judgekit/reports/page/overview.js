@@ -55,7 +55,7 @@ const cell = (name, ...children) => el("td", { "data-name": name }, children);
 
 /** Returns a number as a link to what it counts. */
 const leading = (number, filters) =>
-  number && filters ? el("a", { href: address(["samples"], filters) }, count(number)) : count(number);
+  number && filters ? el("a", { href: address(["samples"], filters) }, count(number)) : number === null ? "…" : count(number);
 
 function lines(run) {
   const own = run === report.head.b;

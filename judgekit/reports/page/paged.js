@@ -14,10 +14,12 @@ class PagedSide extends Side {
   }
 
   /** Takes over a sample of a list. */
-  take({ number, id, domain, labels, scores, preview }) {
+  take({ number, rows, preview }) {
+    const { sample_id: id = "", domain = null, labels = {} } = rows[0] ?? {};
+    const scores = scoresIn(rows);
     Object.entries({ numbers: number, ids: id, domains: domain, labels }).forEach(([name, one]) => (this.list[name][number] = one));
     for (const [scorer, at] of this.scorers) {
-      const { status, value = null, label = null, details, first_bad: bad = details?.first_bad?.turn ?? null } = scores[scorer] ?? {};
+      const { status, value = null, label = null, first_bad: bad = null } = scores[scorer] ?? {};
       const column = this.list.scores[at];
       column.status[number] = status ? STATUSES.indexOf(status) : "-";
       column.value[number] = value;
@@ -31,10 +33,7 @@ class PagedSide extends Side {
   async sample(number) {
     if (this.kept?.number !== number) this.kept = { number, sample: fetched(`${page}/samples/${number}.json`) };
     const sample = await this.kept.sample;
-    if (this.list.numbers[number] === undefined) {
-      const scores = Object.fromEntries([...this.scorers].map(([scorer, at]) => [scorer, sample.scores[at] ?? undefined]));
-      this.take({ ...sample, scores, preview: [] });
-    }
+    if (this.list.numbers[number] === undefined) this.take({ ...sample, preview: [] });
     return sample;
   }
 
@@ -42,6 +41,21 @@ class PagedSide extends Side {
   async readAll() {
     if (report.head.is_first) await refresh();
   }
+}
+
+/** Returns the scores of rows by scorer. */
+const scoresIn = (rows) => Object.fromEntries(rows.map(({ score, first_bad }) => [score.scorer, { ...score, first_bad }]));
+
+/** Returns the head of a page from the entry of its run in the list of runs, which has no counts of statuses. */
+function firstHead({ first, choices }) {
+  const none = { low: null, high: null, method: "", kind: "mean", corrected: null, requests: 0, cached: 0, tokens: 0, cost: 0, told: [], unscored: [], audited: "", audited_at: null, losses: { all: 0, shown: [] }, turns: [], histogram: Array(10).fill(0) };
+  const scorers = first.scorers.map((one) => ({
+    ...none, ...one, value: one.mean, identity: null, about: first.about, total: first.samples, n: one.n ?? 0,
+    counts: { scored: one.n ?? 0, skipped: null, failed: one.failed, abstained: null },
+  }));
+  const time = (text) => text && `${text.slice(0, 19).replace("T", " ")} UTC`;
+  const run = { ...first, scorers, agents: (first.agents ?? []).map((agent) => [agent, first.samples]), started: time(first.started), ended: time(first.ended), stopped: first.why, listed: first.samples, inputs: first.files.map((path) => ({ path, sha256: "" })), notes: [], usage: "", imported: "", prices: "", slices: [], columns: [] };
+  return { b: run, choices, gates: { headline: "", results: [] }, glossary: [], audit: null, failures: null, judges: null, notes: [], is_first: true };
 }
 
 /** Finds the samples that pass the filters: those of the beginning, or around a sample; others when they come into sight. */
@@ -104,8 +118,9 @@ report.links = (line, run) => {
 };
 
 /** Returns the scores of a sample in runs of the same recordings, oldest first; null if there is one run. */
-report.history = ({ history, number: own }) => {
-  if (history.length < 2) return null;
+report.history = ({ history: runs, number: own }) => {
+  if (runs.length < 2) return null;
+  const history = runs.map((one) => ({ ...one, scores: scoresIn(one.rows) }));
   const names = [...new Set(history.flatMap(({ scores }) => Object.keys(scores)))];
   const shown = (score, before) => {
     if (!score) return el("span", { class: "nothing" }, "–");

@@ -42,8 +42,15 @@ function progress(run) {
   return [
     el("span", { class: "badge" }, run.state),
     el("progress", { value: run.done, max: all || 1, "aria-label": `Progress of run ${run.number}` }),
-    el("small", {}, `${count(Math.floor(run.done))} of ${run.about}${count(all)}`, run.failed ? `, ${count(run.failed)} failed` : "", run.state === "running" && run.seconds_left !== null ? `, about ${run.seconds_left < 120 ? `${run.seconds_left} s` : `${count(Math.round(run.seconds_left / 60))} min`} left` : ""),
+    el("small", {}, `${count(Math.floor(run.done))} of ${run.about}${count(all)}`, run.failed ? `, ${count(run.failed)} failed` : "", run.state === "running" ? timeLeft(run) : ""),
   ];
+}
+
+/** Returns how long a run will take at its pace so far, if the number of its samples is known. */
+function timeLeft({ started, done, samples, about }) {
+  if (!done || done > samples || about === "at least ") return "";
+  const seconds = Math.round((((Date.now() - Date.parse(started)) / 1000) * (samples - done)) / done);
+  return `, about ${seconds < 120 ? `${seconds} s` : `${count(Math.round(seconds / 60))} min`} left`;
 }
 
 function scores(run) {

@@ -15,7 +15,8 @@ const unpacked = (id) => fetched(`${page}/${id}.json`);
 
 /** Returns the head of the page; when it opens, that of a long run comes without what takes a pass over all scores. */
 async function headOf() {
-  const head = await fetched(report.head || page.includes("/compare/") ? `${page}.json` : `${page}/head.json`);
+  const content = await fetched(report.head || page.includes("/compare/") ? `${page}.json` : `${page}/head.json`);
+  const head = content.first ? firstHead(content) : content;
   for (const kind of ["audit", "failures"]) document.querySelector(`#top nav a[href="#/${kind}"]`).hidden = !head[kind];
   return head;
 }
@@ -29,7 +30,10 @@ async function untilWanted(side) {
 
 /** Shows a page that is read at once and whenever the file of runs has changed. */
 function keepShown(update) {
-  const failed = (error) => document.getElementById("lead").replaceChildren(el("span", { class: "note" }, visible(error.message)));
+  const failed = (error) => {
+    document.getElementById("lead").replaceChildren(el("span", { class: "note" }, visible(error.message)));
+    document.documentElement.dataset.ready = "failed";
+  };
   document.getElementById("theme").addEventListener("click", () => {
     const root = document.documentElement.style;
     const dark = root.colorScheme ? root.colorScheme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;

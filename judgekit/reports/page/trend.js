@@ -54,12 +54,24 @@ function trendTable(points) {
 
 const cell = (name, ...children) => el("td", { "data-name": name, class: name === "changed" ? "words" : null }, children);
 
+/** Returns why numbers of two runs may not be comparable. */
+function changes(before, after) {
+  const judges = [before, after].map((one) => one.judges.join(", ") || "none");
+  return [
+    judges[0] === judges[1] ? null : `the judge was ${judges[0]} and is ${judges[1]}`,
+    before.scorer.signature === null || before.scorer.signature !== after.scorer.signature ? "the scorer, its judge or its prompt has another signature" : null,
+    before.version === after.version ? null : `judgekit was ${before.version} and is ${after.version}`,
+  ].filter(Boolean);
+}
+
 async function update() {
-  const { run, scorer, points, older, most } = await fetched(`${page}.json`);
-  document.querySelector("h1").replaceChildren("Trend of ", named(scorer));
+  const { run, scorer: name, runs, corrected_up_to: most } = await fetched(`${page}.json`);
+  const points = runs.map((one) => ({ ...one, run: one.number, scorer: one.scorers.find((other) => other.name === name) })).filter((one) => typeof one.scorer?.n === "number");
+  points.forEach((point, at) => Object.assign(point, { mean: point.scorer.mean, low: point.scorer.low, high: point.scorer.high, n: point.scorer.n, failed: point.scorer.failed, broken: at ? changes(points[at - 1], point) : [] }));
+  document.querySelector("h1").replaceChildren("Trend of ", named(name));
   document.getElementById("lead").replaceChildren(
-    `The runs of the recordings of run ${run} that have ended${older ? `, without ${count(older)} older ones` : ""}. A dashed line is where the scorer, its judge, its prompt or judgekit changed: numbers on its two sides may not be comparable. `,
-    `Corrected numbers, by human labels, are shown for runs of up to ${count(most)} scores.`);
+    `The newest runs of the recordings of run ${run} that have ended. A dashed line is where the scorer, its judge, its prompt or judgekit changed: numbers on its two sides may not be comparable. `,
+    `Numbers corrected by human labels are shown for runs of up to ${count(most)} samples.`);
   document.getElementById("runs").replaceChildren(...(points.length
     ? [el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Plot" }, trendPlot(points)), trendTable(points)]
     : [el("p", {}, "No run with this scorer has ended.")]));
