@@ -18,17 +18,11 @@ PAGE_SIZE = 100
 _SEARCHED_AT_ONCE = 5_000
 _SEARCH_SECONDS = 0.25
 _TEXT_SHOWN = 300
-_SHOWN: Any = {
-    "sample_id": True,
-    "domain": True,
-    "labels": True,
-    "score": {"scorer", "status", "value", "label", "reason"},
-}
+_SCORE = {"scorer", "status", "value", "label", "reason"}
+_SHOWN: Any = {**dict.fromkeys(("sample_id", "domain", "labels"), True), "score": _SCORE}
 
 
-def sample_list(
-    run: Run, filters: Mapping[str, str], start: int = 0, number: int | None = None
-) -> dict[str, JsonValue]:
+def sample_list(run: Run, filters: Mapping[str, str], start: int = 0, number: int | None = None) -> JsonValue:
     """Return samples that pass the filters, from the place ``start`` on or around a sample, and where the ``next`` ones start.
 
     A text ``q`` is searched for a quarter of a second, so that there may be none before ``next``; see `SampleSearch`.
@@ -64,11 +58,7 @@ def _listed(run: Run, numbers: Sequence[int], text: str) -> list[JsonValue]:
     store = run.store
     kept = dict(store.conversations(run.number, lambda number: store.has_conversation(run.number, number), numbers))
     return [
-        {
-            "number": number,
-            "rows": [*map(listed_row, rows[number])],
-            "preview": _preview(kept.get(number)),
-        }
+        {"number": number, "rows": [*map(listed_row, rows[number])], "preview": _preview(kept.get(number))}
         for number in numbers
         if not text or text in _text(rows[number], kept.get(number))
     ]

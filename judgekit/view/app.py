@@ -22,7 +22,7 @@ from judgekit.view.pages import Pages
 
 Answer = TypeVar("Answer")
 _SCRIPTS = ("dom", "served", *PAGE_SCRIPTS[:-1], "paged", "report", "live")
-_RUNS_SCRIPTS = ("dom", "plots", "served", "runs")
+_LISTS = ("dom", "plots", "served")
 _POLL_SECONDS = 1.0
 _MOST = 10**9
 _LONGEST_SENT = 10**6
@@ -37,7 +37,7 @@ class App:
 
     def asgi(self) -> Guard:
         """Return the application that a server runs."""
-        pages, queue = self._pages, "/runs/{run:int}/label/{scorer:path}"
+        pages, queue, trend = self._pages, *(f"/runs/{{run:int}}/{kind}/{{scorer:path}}" for kind in ("label", "trend"))
         routes = [
             _get("/", self._runs_page),
             _get("/runs", self._runs_page),
@@ -45,19 +45,13 @@ class App:
             _get("/version.json", lambda _: _json({"version": pages.version()})),
             Route("/events", self._events),
             _get("/favicon.ico", lambda _: Response(status_code=204)),
-            _get(
-                "/compare",
-                lambda _: self._page("runs.html.j2", (*_RUNS_SCRIPTS[:3], "beside"), "Runs compared", "runs"),
-            ),
+            _get("/compare", lambda _: self._page("runs.html.j2", (*_LISTS, "beside"), "Runs compared", "runs")),
             _get(
                 "/compare.json",
                 lambda got: _json(pages.compare([_whole("run", text) for text in got.query_params.getlist("run")])),
             ),
-            _get(
-                "/runs/{run:int}/trend/{scorer:path}.json",
-                lambda got: _json(pages.trend(_number(got, "run"), _scorer(got))),
-            ),
-            _get("/runs/{run:int}/trend/{scorer:path}", self._trend_page),
+            _get(f"{trend}.json", lambda got: _json(pages.trend(_number(got, "run"), _scorer(got)))),
+            _get(trend, self._trend_page),
             _get("/runs/{run:int}/head.json", lambda got: _json(pages.head(_number(got, "run")))),
             _get("/runs/{run:int}/samples.json", self._samples),
             _get(
@@ -90,14 +84,14 @@ class App:
         return HTMLResponse("".join(render_page(template, ["report", *styles], scripts, **shown)))
 
     def _runs_page(self, _: Request) -> Response:
-        return self._page("runs.html.j2", _RUNS_SCRIPTS, "Runs", "runs")
+        return self._page("runs.html.j2", (*_LISTS, "runs"), "Runs", "runs")
 
     def _report_page(self, request: Request) -> Response:
         numbers = " compared with run ".join(str(number) for number in reversed(_key(request)))
         return self._page("page.html.j2", _SCRIPTS, f"Run {numbers}")
 
     def _trend_page(self, request: Request) -> Response:
-        return self._page("runs.html.j2", (*_RUNS_SCRIPTS[:3], "trend"), f"Trend of {_scorer(request)}", "runs")
+        return self._page("runs.html.j2", (*_LISTS, "trend"), f"Trend of {_scorer(request)}", "runs")
 
     def _samples(self, got: Request) -> Response:
         given = _given(got, "start"), _given(got, "number")
