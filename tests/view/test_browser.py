@@ -165,6 +165,7 @@ def test_a_long_list_is_read_as_it_comes_into_sight(tmp_path, visit):
         expect(page.locator(".row .id").nth(1)).to_have_text("772")
         turn_to(page, served, "/runs/1#/sample/598?value=%3C0.5")
         expect(page.locator(".neighbors")).to_contain_text("300 of 500")
+        page.wait_for_selector(".neighbors a[rel=next]")
         page.keyboard.press("j")
         expect(page.locator("h1")).to_have_text("#600 600")
         page.keyboard.press("k")

@@ -77,6 +77,7 @@ async function load(filters, numbers, more) {
   const { samples, start, total } = await listed(filters, more);
   if (found.numbers !== numbers) return;
   numbers.length = total;
+  found.wanted.add(start);
   samples.forEach((sample, at) => {
     report.b.take(sample);
     numbers[start + at] = sample.number;

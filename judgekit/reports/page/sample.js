@@ -34,7 +34,7 @@ function neighbors(number, filters, scorer) {
     const at = found.numbers.indexOf(number);
     const to = (by) => {
       const other = at < 0 ? undefined : found.numbers[at + by];
-      if (at >= 0 && other === undefined && report.head.choices) want(at + by);
+      if (at >= 0 && report.head.choices) [by, 8 * by].forEach((step) => want(at + step));
       return other === undefined ? null : address(["sample", report.head.choices ? `${other}` : entry(other).key, ...(scorer ? [scorer] : [])], filters);
     };
     const link = (by, text, key) => {
