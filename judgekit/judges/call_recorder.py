@@ -5,6 +5,7 @@ from time import perf_counter
 from typing import Literal
 
 from judgekit.errors import FilterError, JudgeError, RefusalError, TruncatedError, count_text
+from judgekit.judges.providers.price import Price
 from judgekit.judges.request import Layer, Reply, Request, possible_usage
 from judgekit.score import JudgeCall, record_calls
 from judgekit.traces.message import Usage
@@ -12,9 +13,15 @@ from judgekit.traces.message import Usage
 
 @dataclass(frozen=True)
 class CallRecorder:
-    """A layer that records every request in the ledger, and whose replies are answers."""
+    """A layer that records every request in the ledger, and whose replies are answers.
+
+    Attributes:
+        inner: The client of the provider.
+        price: The price of tokens, for replies whose cost the client leaves out.
+    """
 
     inner: Layer
+    price: Price | None = None
 
     async def complete(self, request: Request, /) -> Reply:
         """Return the reply of the provider, if it answers the request."""
@@ -25,6 +32,8 @@ class CallRecorder:
             reply = await self.inner.complete(request)
             if (usage := possible_usage(reply.usage, reply.text)) != reply.usage:
                 reply = reply.model_copy(update={"usage": usage, "cost_usd": reply.cost_usd or None})
+            if reply.cost_usd is None and self.price is not None:
+                reply = reply.model_copy(update={"cost_usd": self.price.of(reply.usage, reply.service_tier)})
             if reply.finish_reason != "stop":
                 raise _no_answer(reply, request)
             request.answer(reply)

@@ -81,7 +81,7 @@ async def diagnose(judge: Judge) -> JudgeDiagnosis:
         return JudgeDiagnosis(
             _error_text(error), "missing" if isinstance(error, errors.AuthenticationError) else "none"
         )
-    client = StructuredOutput(CallRecorder(provider), footing)
+    client = StructuredOutput(CallRecorder(provider, judge.price), footing)
     key: KeyStatus = "found" if judge.sends_a_key else "none"
     try:
         started = perf_counter()

@@ -77,7 +77,7 @@ async def build_client(
     server = _open_redis(judge.cache) if isinstance(judge.cache, RedisAddress) else None
     if not isinstance(provider, OfflineClient):  # requests that are not sent are neither counted nor delayed
         queue = _queue(judge, server, account, closing)
-        asking = CallRecorder(provider)
+        asking = CallRecorder(provider, judge.price)
         if spending is not None:  # next to the provider, so that what only waits to be sent reserves nothing
             price = None if judge.budget.usd is None else judge.known_price
             open_shared = partial(open_spending, judge.cache)

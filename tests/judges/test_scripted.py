@@ -9,6 +9,7 @@ from judgekit import errors
 from judgekit.errors import ConfigError, OverloadError, RefusalError, ReplyError
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt_file import load_prompt
+from judgekit.judges.providers.price import Price
 from judgekit.judges.request import Reply
 from judgekit.judges.scripted import ScriptedClient, ScriptedJudge
 from judgekit.score import ledger
@@ -193,3 +194,12 @@ def test_its_settings_are_those_of_a_judge(said, tmp_path):
     judge = ScriptedJudge([OverloadError("busy")] * 2, attempts=2, fallback=[other])
     assert said(judge, GOAL) == ["b"]
     assert (len(judge.requests), len(other.requests)) == (2, 1)
+
+
+def test_what_a_client_leaves_out_of_its_cost_is_the_price_of_its_tokens(sample):
+    usage = Usage(input_tokens=1_000, output_tokens=100)
+    replies = [Reply(text='{"text": "a"}', usage=usage), Reply(text='{"text": "b"}', usage=usage, cost_usd=0.5)]
+    judge = ScriptedJudge(replies, price=Price(2, 10))
+    for cost in (0.003, 0.5):
+        judgment = asyncio.run(judge.ask(GOAL, sample, Opinion))
+        assert [call.cost_usd for call in judgment.calls] == [pytest.approx(cost)]
