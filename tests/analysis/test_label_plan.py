@@ -89,7 +89,9 @@ def test_samples_of_one_group_tell_less(judged):
 def test_too_few_samples_are_said_to_be(judged):
     plan = plan_labels(judged(said(60)[1]), "tone", half_width=0.03, agreement=0.6)
     assert (plan.labels, plan.draw_count) == (None, None)
-    assert list(plan.lines())[-1].startswith("no number is enough: even a label of each of the 60 scored samples")
+    assert list(plan.lines())[-1].startswith(
+        "even a label of each of the 60 scored samples leaves too wide an interval; record more"
+    )
 
 
 def test_with_confidence_sure_and_unsure_verdicts_may_be_drawn_apart(judged):
@@ -100,8 +102,11 @@ def test_with_confidence_sure_and_unsure_verdicts_may_be_drawn_apart(judged):
 
 def test_what_cannot_be_planned_is_refused(judged):
     cases = [
-        ({}, "give one of them"),
-        ({"half_width": 0.1, "gate": "tone.corrected >= 0.1"}, "give one of them"),
+        ({}, "pass --half-width or --gate, which says what the labels are for"),
+        (
+            {"half_width": 0.1, "gate": "tone.corrected >= 0.1"},
+            "pass --half-width or --gate, which says what the labels are for",
+        ),
         ({"half_width": 0.6}, "half_width must be between 0 and 0.5, found 0.6"),
         ({"half_width": 0.1, "agreement": -0.1}, "agreement must be between 0 and 1"),
         ({"gate": "tone >= 0.1"}, "expected a gate on tone.corrected"),

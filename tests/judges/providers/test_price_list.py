@@ -380,8 +380,9 @@ def test_the_list_is_named_wherever_the_cost_of_a_run_is_shown(installed, openai
     assert f'"prices":"{NAME}"' in Path("report.html").read_text().replace('": "', '":"')
     assert f"\nprices: {NAME}\n" in cli("runs", "last")
     openai.script = [openai.says({"reason": "r", "verdict": "true"})]
-    assert f"answered as judge-1-2026-11-20, with the system fingerprint fp_1; prices: {NAME}" in cli(
-        "doctor", "--judge", "openai/gpt-cached"
+    assert (
+        f"the provider reports the model judge-1-2026-11-20, with the system fingerprint fp_1; prices: {NAME}"
+        in cli("doctor", "--judge", "openai/gpt-cached")
     )
 
 
