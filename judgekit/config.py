@@ -272,7 +272,7 @@ def _must_fit(name: str, kind: _ScorerClass, options: Mapping[str, object]) -> N
     for option in fields(kind):
         if option.name not in options:
             if needs_value(option):
-                raise ConfigError(f"{name}: the option {option.name}=... is required")
+                raise ConfigError(f"{name}: the option {option.name}=... is required; judgekit scorers {name} shows it")
         elif isinstance(option.default, bool) and not isinstance(flag := options[option.name], bool):
             raise ConfigError(f"{name}: {option.name} must be true or false, found {flag!r}")
 

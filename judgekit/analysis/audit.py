@@ -340,7 +340,7 @@ class _Auditing:
             yield "agreement is estimated for all samples of the run: each labeled one stands for others with its verdict"
         if (chosen or matched.selection in _NOT_RANDOM) and matched.samples:
             why = "which differ from the others" if chosen else _NOT_RANDOM[matched.selection]
-            yield f"agreement, calibration and any guarantee hold only for the labeled samples, {why}"
+            yield f"these figures hold only for the labeled samples, {why}"
         if not self.is_same_run:
             number = matched.run.number
             yield (

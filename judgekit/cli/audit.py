@@ -86,7 +86,7 @@ def audit(
                 print_line(line, screen.out)
     write_outputs(outputs, _KINDS, stored, comparison)
     if not any(findings.sample_count for findings in comparison.scorers):
-        print_line("exit code 1: no judge was compared with labels; --labels FILE reads them", console(stderr=True))
+        print_line("exit code 1: no judge was compared with labels", console(stderr=True))
         raise typer.Exit(1)
 
 

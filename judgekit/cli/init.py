@@ -1,5 +1,7 @@
 """``judgekit init``: write a config for a file of recordings."""
 
+import shlex
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +20,8 @@ from judgekit.terminal import console, printable
 _Scorers = Mapping[str, Sequence[str]]
 _SCORERS: _Scorers = {
     "conversations": ("unfinished",),
-    "tool calls": ("errors_ignored", "max_repeated_calls"),
+    "tool calls": ("max_repeated_calls",),
+    "tool errors": ("errors_ignored",),
     "reference_tool_calls": ("tool_call_f1", "tool_call_accuracy"),
     "answers": ("answer_match",),
     "prediction": ("classification",),
@@ -68,7 +71,8 @@ def init(
     inspection.must_have_any()
     calls, references = inspection.calls["assistant"], inspection.references
     answers = 0 if calls else references["reference"] + references["references"]  # else they are outcomes
-    counts = {"conversations": inspection.conversations, "tool calls": calls, "answers": answers, **references}
+    known = {"conversations": inspection.conversations, "tool calls": calls, "tool errors": inspection.results["error"]}
+    counts = {**known, "answers": answers, **references}
     scorers, judged = (list(_tables(kind, counts)) for kind in (_SCORERS, _JUDGED))
     head = _HEAD.format(
         file=printable(file),
@@ -82,7 +86,9 @@ def init(
             written.write("".join((head, *scorers, _JUDGE, *commented)))
     except FileExistsError:
         raise ConfigError(f"{config} exists: name another file with --config, or remove it first") from None
-    print_line(f"wrote {config}; next: judgekit run {file}", console(stderr=True))
+    if unread := inspection.problem_count:
+        print_line(f"not read: {count_text(unread, 'record')}; judgekit inspect says why", console(stderr=True))
+    print_line(f"wrote {config}; next: {shlex.join(['judgekit', 'run', *sys.argv[2:]])}", console(stderr=True))
 
 
 def _tables(scorers: _Scorers, counts: Mapping[str, int]) -> Iterator[str]:
@@ -90,9 +96,6 @@ def _tables(scorers: _Scorers, counts: Mapping[str, int]) -> Iterator[str]:
     for need, names in scorers.items():
         for name in names if counts.get(need) else ():
             base, _, prompt = name.partition(":")
-            has = (
-                ""
-                if need in ("conversations", "tool calls")
-                else f"  # {counts[need]:,} of {counts['conversations']:,} have {need}"
-            )
+            share = f"  # {counts[need]:,} of {counts['conversations']:,} have {need}"
+            has = "" if need in ("conversations", "tool calls", "tool errors") else share
             yield f'\n[[scorers]]{has}\nname = "{base}"\n' + (f'prompt = "{prompt}"\n' if prompt else "")

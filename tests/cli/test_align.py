@@ -258,6 +258,8 @@ def test_too_few_labels_are_refused_before_anything_is_asked(script, cli, judgin
     ended = cli(*ALIGN)
     assert (ended.code, judging.asked.total()) == (1, 0)
     assert "alignment of tone: refused. 39 labeled samples are too few" in ended.out
+    planned = cli(*ALIGN, "--dry-run")  # which priced an alignment that would be refused
+    assert (planned.code, planned.out) == (1, ended.out)
 
 
 def test_a_dry_run_says_what_it_would_take_and_sends_nothing(script, cli, judging):

@@ -30,7 +30,7 @@ SAMPLE = {
 @pytest.mark.parametrize(
     ("record", "scorers", "judged"),
     [
-        (ANSWERED, ["unfinished", "errors_ignored", "max_repeated_calls"], ["tool_selection"]),
+        (ANSWERED, ["unfinished", "max_repeated_calls"], ["tool_selection"]),
         (ROW, ["unfinished", "answer_match"], ["groundedness"]),
         (SAMPLE, ["tool_call_f1", "tool_call_accuracy"], ["topic_adherence", "agent_goal_accuracy_with_reference"]),
     ],
@@ -59,7 +59,14 @@ def test_no_file_is_overwritten_and_none_is_written_for_what_cannot_be_read(cli)
     ended = cli("init", "samples.jsonl")
     assert (ended.code, Path("judgekit.toml").read_text()) == (2, "# mine\n")
     assert "judgekit.toml exists: name another file with --config, or remove it first" in ended.err
-    assert cli("init", "samples.jsonl", "--config", "other.toml").code == 0
+    ended = cli("init", "samples.jsonl", "--config", "other.toml")
+    assert (ended.code, ended.err.splitlines()[-1]) == (
+        0,
+        "wrote other.toml; next: judgekit run samples.jsonl --config other.toml",
+    )
+    Path("half.jsonl").write_text(f"{json.dumps(ROW)}\nno JSON\n")
+    ended = cli("init", "half.jsonl", "--config", "half.toml")
+    assert ended.err.startswith("not read: 1 record; judgekit inspect says why\n")
     Path("broken.jsonl").write_text('{"a": 1}\n')
     assert cli("init", "broken.jsonl", "--config", "third.toml").code == 2
     assert not Path("third.toml").exists()

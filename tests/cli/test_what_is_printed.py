@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from judgekit import AIMessage, HumanMessage, PromptScorer, Run, Sample, ScriptedJudge, load_prompt, run
-from judgekit.analysis.labels import read_labels
+from judgekit.analysis.audit import audit
+from judgekit.analysis.labels import HumanLabel, read_labels
+from judgekit.reports.glossary import TERMS
 from judgekit.runs.rows import RunRecord
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore, now
 
@@ -49,7 +51,7 @@ def test_an_audit_whose_labels_are_of_no_use_names_them_once_and_no_audit_record
     assert ended.out.count("nobody") == 1
     assert "1 label left out: run 1 has no score for 'nobody'" in ended.out
     assert "audit record" not in ended.out
-    assert "exit code 1: no judge was compared with labels; --labels FILE reads them" in ended.err
+    assert "exit code 1: no judge was compared with labels" in ended.err
 
 
 @pytest.mark.usefixtures("judged")
@@ -176,3 +178,18 @@ def test_a_stored_run_says_whether_conversations_are_stored(cli, conversations):
     """A note or tags took the place of these words."""
     cli("run", conversations(2), *F1, "--tag", "nightly")
     assert "; conversations and reasons are stored\n" in cli("runs", 1).out
+
+
+def test_a_label_that_two_scorers_of_a_question_could_use_is_left_out_once(judged):
+    """Each scorer that an alignment made has the labels of the first, which were counted once for each."""
+    stored = Run.stored()
+    label = HumanLabel(sample="nobody", scorer="tone", value="fitting")
+    names = {record.name: {"tone", "second"} for record in stored.scorers}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("judgekit.analysis.audit.question_names", lambda _, record: names[record.name])
+        assert sum(audit(stored, [label]).unmatched.values()) == 1
+
+
+def test_p_is_of_differences_at_least_as_large():
+    (term,) = [term for term in TERMS if term.name == "p"]
+    assert "at least this large" in term.meaning
