@@ -93,7 +93,9 @@ def audit(
 def _json(run: Run, audit: Audit) -> JsonValue:
     """Return an audit as JSON, with the gates that each corrected mean meets."""
     bounds = mean_bounds(run)
-    gates = {each.scorer: gate_fitness(each.correction, bounds.get(each.scorer))._asdict() for each in audit.scorers}
+    gates: JsonValue = {
+        each.scorer: gate_fitness(each.correction, bounds.get(each.scorer))._asdict() for each in audit.scorers
+    }
     return {**audit.model_dump(mode="json"), "gates": gates}
 
 

@@ -135,11 +135,18 @@ TogetherOption: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+
+
+def _allow(is_given: bool) -> None:  # noqa: FBT001 - typer calls it
+    if is_given:
+        registry.allow_code()
+
+
 AllowCode: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--allow-code",
-        callback=lambda is_given: registry.allow_code() if is_given else None,
+        callback=_allow,
         expose_value=False,
         help="Also run code that the stored run names and judgekit.toml does not: only for a file of your own.",
     ),

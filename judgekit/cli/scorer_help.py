@@ -6,13 +6,15 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields
 from inspect import cleandoc, formatannotation, getmro
-from typing import Any, cast
+from typing import cast
+
+from pydantic import JsonValue
 
 from judgekit.config import CONFIG_FILE, WRAPPING_OPTIONS, is_class, needs_value, scorer_class
 from judgekit.judges.prompt_file import load_prompt
 
 _MODEL = "openai/gpt-6-luna"
-_VALUES: Mapping[str, Any] = {
+_VALUES: Mapping[str, JsonValue] = {
     "constraints": [{"type": "require", "tool": "search"}],
     "label": "success",
     "match": "contains",
@@ -48,7 +50,7 @@ def scorer_help(name: str) -> Iterator[str]:
         return
     described = [cleandoc(each.__doc__ or "") for each in reversed(getmro(cast("type", kind)))]
     texts = {option: text for each in described for option, text in _attributes(each)} | {"name": _ALIAS}
-    example: dict[str, Any] = {}
+    example: dict[str, JsonValue] = {}
     for option in fields(kind):
         default = option.default if option.default_factory is MISSING else option.default_factory()
         yield f"  {option.name}: {_type_text(option.type)}, {'required' if needs_value(option) else f'default {default!r}'}"
@@ -83,7 +85,7 @@ def _attributes(doc: str) -> Iterator[tuple[str, str]]:
         yield name, " ".join(text.split())
 
 
-def _toml(given: Any) -> str:
+def _toml(given: JsonValue) -> str:
     if isinstance(given, dict):
         return f"{{{', '.join(f'{name} = {_toml(inner)}' for name, inner in given.items())}}}"
     return f"[{', '.join(map(_toml, given))}]" if isinstance(given, list) else json.dumps(given)
