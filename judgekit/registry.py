@@ -23,10 +23,7 @@ _NAMES_SHOWN = 8
 
 
 def is_reference(name: str, own: Collection[str] = ()) -> bool:
-    """Return whether a name is ``package.module:object``, ``file.py:object``, or ``module:object`` of a module that exists.
-
-    Names of judgekit's ``own`` objects are no modules. Other names have no dot or slash.
-    """
+    """Return whether a name is ``package.module:object``, ``file.py:object``, or that of a module that is no ``own`` name."""
     module, colon, _ = name.partition(":")
     if "." in module or "/" in module:
         return True

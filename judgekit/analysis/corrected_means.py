@@ -70,13 +70,7 @@ def _strictness(bound: MeanBound) -> tuple[int, float, int]:
 
 
 class GateFitness(NamedTuple):
-    """The gates that a corrected mean meets.
-
-    Attributes:
-        met: Whether it is sure to meet the strictest gate of its run on this mean; ``None`` without such a gate.
-        reach: The highest bound that it is sure to meet, or for gates with ``<`` the lowest; ``None`` if there is none.
-        text: Both in a sentence; empty if there is nothing to say.
-    """
+    """Whether a corrected mean is sure to meet the strictest gate on it, the furthest bound that it meets, and a sentence."""
 
     met: bool | None = None
     reach: float | None = None

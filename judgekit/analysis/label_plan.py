@@ -15,8 +15,7 @@ from judgekit.stats.quantiles import normal_quantile
 
 _BLANK = 0.1
 _POWER = 0.8
-_MOST = 1_000_000
-"""The number of samples up to which a plan looks for one that is enough."""
+_MOST = 1_000_000  # samples that a plan may ask for
 _AGREEMENT = ("kappa", "weighted kappa", "alpha")
 
 

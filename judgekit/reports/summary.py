@@ -153,11 +153,8 @@ def show_plan(summary: Summary, console: Console) -> None:
         console.print(escaped_text(prices))
     with recorded_text(console):
         for line in summary:
-            for times, reason in line.unscored_reasons("skipped"):
+            for times, reason in line.unscored_reasons():
                 console.print(hanging_indent(f"{line.scorer}: {times}: ", reason))
-    for line in summary:
-        if others := Counter({name: times for name, times in line.errors.items() if name != "PlannedError"}):
-            console.print(escaped_text(f"{line.scorer}: would fail: {format_counts(others)}"))
     console.print("dry run: nothing was sent. A reply that needs correcting takes one more request.")
 
 

@@ -7,7 +7,7 @@ from math import ceil
 from judgekit.errors import count_text, join_limited, truncated
 from judgekit.runs.model_families import model_families
 from judgekit.runs.scorer_counts import UNSCORED_STATUSES, ScorerCounts
-from judgekit.score import NOT_FAILED, ScoreStatus
+from judgekit.score import NOT_FAILED
 from judgekit.traces.rendering import quoted_name
 
 _LABELS_SHOWN = 8
@@ -15,11 +15,9 @@ _WARNINGS_SHOWN = 3
 _REASONS_SHOWN = 3
 _SAMPLES_SHOWN = 5
 _NAME_SHOWN = 80
-REASON_SHOWN = 400
-"""The characters of a reason that show the cause of an error, which may follow a URL and a message of a server."""
+REASON_SHOWN = 400  # the cause of an error may follow a URL and a server's message
 _NAMED = 3
-_PLANNED = "PlannedError"
-"""The error of scores in a plan, which asks no judge."""
+_PLANNED = "PlannedError"  # of scores in a plan, which asks no judge
 
 
 def format_count(count: float) -> str:
@@ -110,12 +108,12 @@ class ScorerSummary(ScorerCounts):
             else f", which saved nothing of ${whole:.4f}"
         )
 
-    def unscored_reasons(self, *statuses: ScoreStatus) -> Iterator[tuple[str, str]]:
+    def unscored_reasons(self) -> Iterator[tuple[str, str]]:
         """Yield how many samples were not scored and why, such as ``("306 skipped", "not_applicable")``.
 
-        For each of these statuses, or of all, these are the three most common reasons, and the number of samples with another one.
+        For each status, these are the three most common reasons, and the number of samples with another one.
         """
-        for status in statuses or UNSCORED_STATUSES:
+        for status in UNSCORED_STATUSES:
             reasons = self.reasons.get(status, Counter[str]())
             planned = {reason: times for reason, times in reasons.items() if reason.startswith(f"{_PLANNED}: ")}
             common = (reasons - Counter(planned)).most_common(_REASONS_SHOWN)

@@ -18,7 +18,7 @@ def test_the_program_shows_a_lenient_judge_and_a_gate_that_is_not_met_for_it(for
     assert (command.returncode, err) == (0, "")
     out = told(out)  # of 14 conversations the judge passes 9; the person not two of these, and no other
     assert "not audited audit of run 1" in out
-    assert "raw, by the judge 0.643 0.388 to 0.837" in out
+    assert "judge's mean (raw) 0.643 0.388 to 0.837" in out
     assert "corrected mean (labels alone) 0.500 0.268 to 0.732" in out  # 7 of 14, by Wilson
     assert "kappa .71 [" in out  # (12/14 - 1/2) / (1 - 1/2) = 5/7
     assert "audited less than a day ago on run 1: kappa .71" in out

@@ -582,7 +582,7 @@ def test_an_audit_leads_to_the_samples_on_which_people_and_the_judge_differ(audi
             == "corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 from 2 people"
         )
         assert page.locator(".estimates").get_attribute("aria-label") == (
-            "raw, by the judge 0.643, interval 0.588 to 0.694; corrected, PPI++ 0.581, interval 0.511 to 0.649"
+            "judge's mean (raw) 0.643, interval 0.588 to 0.694; corrected mean (PPI++) 0.581, interval 0.511 to 0.649"
         )
         assert page.locator(".confusion tbody td").all_inner_texts() == ["63", "5", "12", "0"]
         assert page.locator(".disagreement a").count() == 1  # the sample of the other one is not in the file

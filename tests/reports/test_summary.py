@@ -511,7 +511,7 @@ def test_a_plan_says_what_would_be_asked_and_what_would_fail():
     summary, out = Summary(), io.StringIO()
     planned = [call(cost_usd=0.25, error="PlannedError"), call(cost_usd=0.5, cached=True, error="PlannedError")]
     for score in (
-        *(Score.failed("s", "would be asked", error="PlannedError", calls=[one]) for one in planned),
+        *(Score.failed("s", "PlannedError: would be asked", error="PlannedError", calls=[one]) for one in planned),
         Score.failed("s", "broken", error="ValueError"),
         Score.skipped("s", "no reference"),
     ):
@@ -520,7 +520,7 @@ def test_a_plan_says_what_would_be_asked_and_what_would_fail():
     used = call().usage
     tokens = f"{used.input_tokens + used.output_tokens:,}"
     assert table(out.getvalue())[1:] == [["s", "4", "1", "1", "1", tokens, "$0.2500"]]
-    assert "s: would fail: 1 ValueError" in out.getvalue()
+    assert "s: 1 failed: broken" in out.getvalue()
 
 
 def test_a_long_reason_hangs_under_its_beginning():
