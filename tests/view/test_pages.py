@@ -150,6 +150,9 @@ def test_reads_are_short(served):
             "/runs/1.json",
             "/runs/1/samples.json?q=answer",
             "/runs/1/samples/3.json",
+            "/runs/1/head.json",
+            "/runs/1/trend/kind.json",
+            "/compare.json?run=1&run=2",
             "/runs/1/label/kind",
             "/runs/1/compare/2.json",
         ):

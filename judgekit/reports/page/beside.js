@@ -94,14 +94,14 @@ async function update() {
   const samples = differing.slice(0, MOST);
   const notes = new Set(comparisons.flatMap(({ a, b, comparison }) => comparison.warnings.map((line) => (line.startsWith("A: ") ? `run ${a.number}: ${line.slice(3)}` : `run ${b.number}: ${line.replace(/^B: /, "")}`))));
   const differs = factsThatDiffer(runs);
-  const heads = runs.map(({ number, name }) => [`run ${number}`, name ? el("small", {}, recorded(name)) : null]);
+  const heads = () => runs.map(({ number, name }) => [`run ${number}`, name ? el("small", {}, recorded(name)) : null]);
   document.getElementById("lead").replaceChildren(`Each run is compared with run ${runs[0].number} by itself: p is not adjusted for the number of runs.`);
   document.getElementById("runs").replaceChildren(...[
     [...notes].map((note) => el("p", { class: "note" }, recorded(note))),
-    differs.length ? section("What differs between the runs", table("Facts that differ", ["fact", ...heads], differs.map(({ name, cells }) => el("tr", {}, el("th", { scope: "row" }, recorded(name)), cells.map((text, at) => cell(`run ${runs[at].number}`, recorded(text || "–"))))))) : null,
-    section("Scores", table("Scores by run", ["scorer", ...heads], scorers.map((scorer) => scorerRow(scorer, runs)))),
+    differs.length ? section("What differs between the runs", table("Facts that differ", ["fact", ...heads()], differs.map(({ name, cells }) => el("tr", {}, el("th", { scope: "row" }, recorded(name)), cells.map((text, at) => cell(`run ${runs[at].number}`, recorded(text || "–"))))))) : null,
+    section("Scores", table("Scores by run", ["scorer", ...heads()], scorers.map((scorer) => scorerRow(scorer, runs)))),
     section("Samples that differ", differing.length > MOST ? el("p", { class: "lead" }, `The ${count(MOST)} of ${count(differing.length)} that differ most.`) : null,
-      samples.length ? table("Samples that differ", ["sample", "scorer", ...heads], samples.flatMap((sample) => sampleRow(sample, runs))) : el("p", {}, "No sample has another value.")),
+      samples.length ? table("Samples that differ", ["sample", "scorer", ...heads()], samples.flatMap((sample) => sampleRow(sample, runs))) : el("p", {}, "No sample has another value.")),
   ].flat().filter(Boolean));
   document.documentElement.dataset.ready = "usable";
 }

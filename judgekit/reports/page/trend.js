@@ -59,7 +59,7 @@ function changes(before, after) {
   const judges = [before, after].map((one) => one.judges.join(", ") || "none");
   return [
     judges[0] === judges[1] ? null : `the judge was ${judges[0]} and is ${judges[1]}`,
-    before.scorer.signature === null || before.scorer.signature !== after.scorer.signature ? "the scorer, its judge or its prompt has another signature" : null,
+    judges[0] !== judges[1] || (before.scorer.signature !== null && before.scorer.signature === after.scorer.signature) ? null : "the scorer or its prompt has another signature",
     before.version === after.version ? null : `judgekit was ${before.version} and is ${after.version}`,
   ].filter(Boolean);
 }
