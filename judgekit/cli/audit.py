@@ -104,8 +104,8 @@ def _record_lines(run: Run, before: Mapping[str, AuditStatus]) -> Iterator[str]:
     folder = run.audits_folder
     for name, status in run.audits.items():
         if folder is not None and (record := status.record) is not None:
-            is_new = record != before[name].record
-            head = "audit record of" if is_new else f"unchanged audit record (run {record.run}) of"
+            unchanged = f"unchanged audit record (run {record.run}) of"
+            head = unchanged if record == before[name].record else "audit record of"
             yield f"{head} {name}: {audit_record_path(record, folder)}"
 
 

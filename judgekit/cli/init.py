@@ -69,14 +69,14 @@ def init(
     for sample in recordings.samples(inspection.add_problem):
         inspection.add(sample)
     inspection.must_have_any()
-    calls, references = inspection.calls["assistant"], inspection.references
+    total, calls, errors = inspection.conversations, inspection.calls["assistant"], inspection.results["error"]
+    references = inspection.references
     answers = 0 if calls else references["reference"] + references["references"]  # else they are outcomes
-    known = {"conversations": inspection.conversations, "tool calls": calls, "tool errors": inspection.results["error"]}
-    counts = {**known, "answers": answers, **references}
+    counts = {"conversations": total, "tool calls": calls, "tool errors": errors, "answers": answers, **references}
     scorers, judged = (list(_tables(kind, counts)) for kind in (_SCORERS, _JUDGED))
     head = _HEAD.format(
         file=printable(file),
-        conversations=count_text(inspection.conversations, "conversation"),
+        conversations=count_text(total, "conversation"),
         format=", ".join(dict.fromkeys(recordings.formats.values())),
         scorer=scorers[-1].split('"')[1],
     )

@@ -54,7 +54,9 @@ def _show(recordings: Recordings, inspection: Inspection, copies: int) -> None:
         console().print(f"{head:<14} {printable(text)}", soft_wrap=True)
     if inspection.first_sample is not None:
         console().print(f"\nthe first conversation, {printable(inspection.first_sample.id)}:", soft_wrap=True)
-        console().print(printable_lines(_rendered(inspection.first_sample.trace)), soft_wrap=True)
+        trace = inspection.first_sample.trace
+        tokens = min(_MOST_TOKENS, (len(trace.messages) + 4) * _TOKENS_PER_MESSAGE)
+        console().print(printable_lines(rendered(trace, tokens)), soft_wrap=True)
 
 
 def _lines(recordings: Recordings, inspection: Inspection, copies: int) -> Iterator[tuple[str, str]]:
@@ -138,8 +140,9 @@ def _usage(inspection: Inspection) -> str:
     return "; ".join(figures) or "none reported"
 
 
-def _rendered(trace: Trace) -> str:
+def rendered(trace: Trace, tokens: int) -> str:
+    """Return a conversation as text, shortened to about so many tokens, or why it cannot be."""
     try:
-        return trace.render(budget_tokens=min(_MOST_TOKENS, (len(trace.messages) + 4) * _TOKENS_PER_MESSAGE))
+        return trace.render(budget_tokens=tokens)
     except ValueError as error:  # no room even for the headers
         return f"not shown: {error}"

@@ -49,8 +49,7 @@ def report_outcome(
     results = GateResults() if options.shard else check_gates(run, options.gates, min_coverage=options.min_coverage)
     err, record = console.err, run.record
     if console.out.quiet:  # it prints JSON
-        unread = [str(problem) for problem in problems.unread_records]
-        print_json(run_json(run, results, shown.rows(run), unread))
+        print_json(run_json(run, results, shown.rows(run), [*map(str, problems.unread_records)]))
     else:
         show_run(run, shown, console.out, results.low_coverage)
     if problems or run.duplicate_ids:

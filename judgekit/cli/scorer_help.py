@@ -43,9 +43,8 @@ def scorer_help(name: str) -> Iterator[str]:
     if prompt:
         loaded = load_prompt(prompt)
         doc = f"{loaded.description}\n\nLabels: {', '.join(f'{label} {grade}' for label, grade in loaded.scale)}."
-    yield f"{name}\n"
-    yield re.split(r"\n\n(?:Attributes|Args|Raises):", doc)[0]
-    yield ""
+    text = re.split(r"\n\n(?:Attributes|Args|Raises):", doc)[0]
+    yield f"{name}\n\n{text}\n"
     if not is_class(kind):
         return
     described = [cleandoc(each.__doc__ or "") for each in reversed(getmro(cast("type", kind)))]

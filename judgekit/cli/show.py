@@ -6,6 +6,7 @@ from pydantic import JsonValue
 
 from judgekit.cli import options
 from judgekit.cli.app import app
+from judgekit.cli.inspect import rendered
 from judgekit.cli.outputs import print_json
 from judgekit.errors import ConfigError
 from judgekit.runs.results import Run
@@ -35,16 +36,11 @@ def show(
     conversation, about = "the conversation is not stored, or is damaged", {}
     for _, kept in stored.conversations(lambda each: each == number):
         about = kept.model_dump(mode="json", exclude=_NOT_SHOWN, exclude_defaults=True)
-        conversation = kept.trace.render(budget_tokens=max_tokens)
+        conversation = rendered(kept.trace, max_tokens)
     scores: list[JsonValue] = [row.score.model_dump(mode="json", exclude={"calls", "aggregate"}) for row in rows]
     if as_json:
-        shown: JsonObject = {
-            "sample": rows[0].sample_id,
-            "number": number,
-            "about": about,
-            "conversation": conversation,
-        }
-        print_json({"run": stored.number, **shown, "scores": scores})
+        head: JsonObject = {"run": stored.number, "sample": rows[0].sample_id, "number": number, "about": about}
+        print_json({**head, "conversation": conversation, "scores": scores})
         return
     lines = [f"sample {rows[0].sample_id} (#{number}) of run {stored.number}"]
     lines += [f"{name}: {compact_json(given)}" for name, given in about.items()]

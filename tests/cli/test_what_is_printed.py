@@ -166,6 +166,7 @@ def test_one_sample_is_shown_with_its_conversation_scores_and_reasons(cli, conve
     assert [score["scorer"] for score in shown["scores"]] == ["tool_call_f1", "max_messages"]
     assert len(shown["conversation"]) < 2_500
     assert "no sample of run 1 is called 'nobody'" in cli("show", 1, "nobody").err
+    assert "\nnot shown: a budget of 2 tokens is too small" in cli("show", 1, "#1", "--max-tokens", 2).out
 
 
 def test_a_plan_whose_labels_are_too_few_says_how_many_conversations_to_record(cli, judged):
