@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 from pydantic import JsonValue
@@ -17,8 +18,10 @@ from judgekit.distribution import own_version
 from judgekit.errors import JudgekitError
 from judgekit.reports.document import PAGE_SCRIPTS, render_page
 from judgekit.view.access import Access, Guard
-from judgekit.view.labeling import LabelQueue, LabelQueues
 from judgekit.view.pages import Pages
+
+if TYPE_CHECKING:
+    from judgekit.view.labeling import LabelQueue, LabelQueues
 
 Answer = TypeVar("Answer")
 _SCRIPTS = ("dom", "served", *PAGE_SCRIPTS[:-1], "paged", "report", "live")
@@ -32,8 +35,13 @@ class App:
     """The pages of a file of runs, for those who have access to them. What blocks is called in threads."""
 
     def __init__(self, pages: Pages, access: Access, is_closing: Callable[[], bool]) -> None:
-        self._pages, self._queues = pages, LabelQueues(pages.path)
-        self._access, self._is_closing = access, is_closing
+        self._pages, self._access, self._is_closing = pages, access, is_closing
+
+    @cached_property
+    def _queues(self) -> "LabelQueues":
+        from judgekit.view.labeling import LabelQueues  # noqa: PLC0415 - takes as long to import as all the rest
+
+        return LabelQueues(self._pages.path)
 
     def asgi(self) -> Guard:
         """Return the application that a server runs."""
@@ -123,7 +131,7 @@ class App:
 
         return StreamingResponse(versions(), media_type="text/event-stream")
 
-    def _use(self, request: Request, ask: Callable[[LabelQueue], Answer]) -> Answer:
+    def _use(self, request: Request, ask: "Callable[[LabelQueue], Answer]") -> Answer:
         given = _given(request, "n"), _given(request, "seed") or 0
         with self._queues.use(_number(request, "run"), request.path_params["scorer"], *given) as queue:
             return ask(queue)
