@@ -58,7 +58,7 @@ class App:
                 "/compare.json",
                 lambda got: _json(pages.compare([_whole("run", text) for text in got.query_params.getlist("run")])),
             ),
-            _get(f"{trend}.json", lambda got: _json(pages.trend(_number(got, "run"), _scorer(got)))),
+            _get(f"{trend}.json", lambda got: _json(pages.trend(_number(got, "run"), got.path_params["scorer"]))),
             _get(trend, self._trend_page),
             _get("/runs/{run:int}/head.json", lambda got: _json(pages.head(_number(got, "run")))),
             _get("/runs/{run:int}/samples.json", self._samples),
@@ -99,7 +99,7 @@ class App:
         return self._page("page.html.j2", _SCRIPTS, f"Run {numbers}")
 
     def _trend_page(self, request: Request) -> Response:
-        return self._page("runs.html.j2", (*_LISTS, "trend"), f"Trend of {_scorer(request)}", "runs")
+        return self._page("runs.html.j2", (*_LISTS, "trend"), f"Trend of {request.path_params['scorer']}", "runs")
 
     def _samples(self, got: Request) -> Response:
         given = _given(got, "start"), _given(got, "number")
@@ -181,10 +181,6 @@ def _whole(name: str, text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < len(str(_MOST))):
         raise HTTPException(400, f"{name}: expected a whole number")
     return int(text)
-
-
-def _scorer(request: Request) -> str:
-    return str(request.path_params["scorer"])
 
 
 def _json(content: JsonValue, status: int = 200) -> Response:

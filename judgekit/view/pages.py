@@ -71,6 +71,7 @@ class Pages:
             rows = [*map(listed_row, shown.rows(numbers=[number]))]
             if not rows:
                 raise StoreError(f"run {run} has no sample {number}")
+            runs = self._list.same_files(store, run)[-_MOST_RUNS:]
             history: list[JsonValue] = [
                 {
                     "run": other,
@@ -78,9 +79,7 @@ class Pages:
                     "sample": place,
                     "rows": [*map(listed_row, store.rows(other, numbers=[place]))],
                 }
-                for other, place in store.numbers_of(
-                    self._list.same_files(store, run)[-_MOST_RUNS:], rows[0]["sample_id"]
-                )
+                for other, place in store.numbers_of(runs, rows[0]["sample_id"])
             ]
             return {"number": number, "rows": [*rows], **sample_details(shown, [number])[0], "history": history}
 
