@@ -182,7 +182,7 @@ class RunOptions(FrozenModel):
         path = None if self.config is None else text_path(self.config)
         if path is not None and not path.exists():
             raise ConfigError(
-                f"{path}: the run was made with this config, which is gone: put it back, or an empty file"
+                f"{path}: cannot be read: no such file; to resume a run that it made, put it back, or an empty file"
             )
         switches = {"offline": self.offline, **({} if self.together is None else {"together": self.together})}
         return Config(path, self.judge, {}, **switches)

@@ -261,7 +261,10 @@ def test_a_config_that_is_gone_is_named_with_what_to_do(cli, conversations):
     Path("gone.toml").unlink()
     ended = cli("score", 1, "--scorer", "tool_call_accuracy")
     assert (ended.code, ended.out) == (2, "")
-    assert "gone.toml: the run was made with this config, which is gone: put it back, or an empty file" in ended.err
+    assert (
+        "gone.toml: cannot be read: no such file; to resume a run that it made, put it back, or an empty file"
+        in ended.err
+    )
 
 
 def test_scorers_that_cannot_be_added_say_why(cli, broken_off):
