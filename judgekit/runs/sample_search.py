@@ -58,7 +58,7 @@ class SampleSearch(RunFile):
         labels = [(scorers[int(index)], str(label)) for index, label in given if index < len(scorers)]
         verdicts: list[JsonValue] = [*dict.fromkeys(label for _, label in labels)]
         labeled: list[JsonValue] = [*dict.fromkeys(scorer for scorer, _ in labels)]
-        known = self._select(
+        frequent = self._select(
             "SELECT key, type, atom FROM samples, json_each(samples.labels) WHERE run = ? AND samples.labels IS NOT NULL"
             " GROUP BY key, type, atom ORDER BY count(*) DESC LIMIT ?",
             *(run, _SAMPLE_LABELS),
@@ -67,7 +67,7 @@ class SampleSearch(RunFile):
             "domains": [domain for (domain,) in domains][:_LABELS],
             "verdicts": verdicts[:_LABELS],
             "labeled": labeled,
-            "known": [[name, bool(atom) if kind in _KINDS[bool] else atom] for name, kind, atom in known],
+            "known": [[name, bool(atom) if kind in _KINDS[bool] else atom] for name, kind, atom in frequent],
         }
 
     def cost_and_agents(self, run: int) -> dict[str, JsonValue]:

@@ -76,10 +76,10 @@ class Pages:
                 {
                     "run": other,
                     "name": store.description(other).name,
-                    "sample": place,
-                    "rows": [*map(listed_row, store.rows(other, numbers=[place]))],
+                    "sample": sample,
+                    "rows": [*map(listed_row, store.rows(other, numbers=[sample]))],
                 }
-                for other, place in store.numbers_of(runs, rows[0]["sample_id"])
+                for other, sample in store.numbers_of(runs, rows[0]["sample_id"])
             ]
             return {"number": number, "rows": [*rows], **sample_details(shown, [number])[0], "history": history}
 
