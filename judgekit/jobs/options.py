@@ -179,13 +179,8 @@ class RunOptions(FrozenModel):
         """Return the config that the scorers are built with. ``judge`` already includes the environment."""
         from judgekit.config import Config  # noqa: PLC0415 - loads judges, which objects may not need
 
-        path = None if self.config is None else text_path(self.config)
-        if path is not None and not path.exists():
-            raise ConfigError(
-                f"{path}: cannot be read: no such file; to resume a run that it made, put it back, or an empty file"
-            )
         switches = {"offline": self.offline, **({} if self.together is None else {"together": self.together})}
-        return Config(path, self.judge, {}, **switches)
+        return Config(None if self.config is None else text_path(self.config), self.judge, {}, **switches)
 
     def samples(
         self, problems: ReadingProblems, sample_filter: Callable[[int], bool] | None = None, *, keeps_text: bool = True

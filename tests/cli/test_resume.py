@@ -262,7 +262,7 @@ def test_a_config_that_is_gone_is_named_with_what_to_do(cli, conversations):
     ended = cli("score", 1, "--scorer", "tool_call_accuracy")
     assert (ended.code, ended.out) == (2, "")
     assert (
-        "gone.toml: cannot be read: no such file; to resume a run that it made, put it back, or an empty file"
+        "gone.toml: cannot be read: No such file or directory; to resume a run that it made, put it back, or an empty file"
         in ended.err
     )
 

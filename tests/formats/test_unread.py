@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
@@ -294,6 +294,7 @@ def test_a_record_of_any_keys_loses_no_message_and_no_call_without_a_warning(tmp
 
 
 @given(seeds)
+@example(2047)  # a message within another one
 def test_messages_of_any_fields_lose_no_text_and_no_call_without_a_warning(tmp_path_factory, seed):
     record = Writer(seed).conversation()
     assert silently_lost(record, tmp_path_factory.getbasetemp() / "conversation.jsonl") == []

@@ -309,8 +309,10 @@ def _opened(entry: JsonObject) -> JsonObject:
     calls: list[JsonValue] = [call.get("tool_call", call) for call in objects_in(message.get("tool_calls"))]
     parts = [part.get("message_content", part) for part in objects_in(message.get("contents"))]
     content = message.get("content") or parts or None
-    rest = {**without(entry, "message"), **without(message, "contents")}
-    return {**rest, "content": content, "tool_calls": calls or None}
+    opened: JsonObject = {**without(message, "contents"), "content": content, "tool_calls": calls or None}
+    others = without(entry, "message")
+    hidden = {name: other for name, other in others.items() if name in opened and other != opened[name]}
+    return {**others, **opened, **({"entry": {"role": message.get("role"), **hidden}} if hidden else {})}
 
 
 def _sdk(payload: JsonObject, role: Role) -> JsonValue:
