@@ -75,7 +75,7 @@ function row(run) {
   const damaged = run.state === "damaged";
   return el("tr", {},
     el("td", { "data-name": "compare" }, el("input", { type: "checkbox", name: `run-${run.number}`, checked: state.chosen.includes(run.number), disabled: damaged, "aria-label": `compare run ${run.number}`, onchange: (event) => choose(run.number, event.target.checked) })),
-    el("th", { scope: "row" }, damaged ? `run ${run.number}` : el("a", { href: `/runs/${run.number}` }, `run ${run.number}`), damaged ? null : el("small", { title: run.started }, age(run.started), run.ended ? `, took ${took(run)}` : ""), damaged ? null : description(run)),
+    el("th", { scope: "row" }, damaged ? `run ${run.number}` : el("a", { href: `/runs/${run.number}` }, `run ${run.number}`), run.name ? recorded(run.name, { class: "given" }) : null, damaged ? null : el("small", { title: run.started }, age(run.started), run.ended ? `, took ${took(run)}` : ""), damaged ? null : description(run)),
     el("td", { "data-name": "state" }, progress(run)),
     el("td", { "data-name": "file", class: "words" }, damaged ? null : run.files.length ? recorded(shortened(run.files)) : "samples in Python",
       damaged ? null : el("small", {}, plural(run.samples, "sample"), run.gates.length ? ` · ${plural(run.gates.length, "gate")}` : "")),
@@ -84,13 +84,12 @@ function row(run) {
     el("td", { "data-name": "scores" }, scores(run)));
 }
 
-/** Returns the name, the tags and the note that people gave to a run, and fields to change them. */
+/** Returns the tags and the note that people gave to a run, and fields to change these and its name. */
 function description(run) {
   const problem = el("span", { role: "alert" });
   const field = (name, text) => el("label", { class: "filter" }, el("span", {}, name),
     el("input", { type: "text", value: text, autocomplete: "off", onchange: (event) => fetched(`/runs/${run.number}/description`, { [name]: event.target.value }).then(() => (problem.textContent = "saved"), (error) => (problem.textContent = visible(error.message))) }));
   return [
-    run.name ? el("p", { class: "given" }, recorded(run.name)) : null,
     run.tags.map((tag) => recorded(tag, { class: "chip" })),
     run.note ? el("small", {}, recorded(run.note)) : null,
     fold("edit", () => [field("name", run.name), field("tags", run.tags.join(" ")), field("note", run.note), problem], { class: "made-of", "aria-label": `name, tags and note of run ${run.number}` }),
