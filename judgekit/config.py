@@ -242,7 +242,9 @@ class Config:
 def _no_judge(name: str, judges: Iterable[str]) -> ConfigError:
     from judgekit.judges.providers.provider import suggest_model  # noqa: PLC0415 - loads judges
 
-    return ConfigError.unknown("judge", name, [*judges, "any provider/model"], guess=suggest_model(name))
+    return ConfigError(
+        f"{ConfigError.unknown('judge', name, judges, guess=suggest_model(name))}, or any model as provider/model"
+    )
 
 
 def _members(name: str, tables: object) -> Iterable[ScorerSpec]:

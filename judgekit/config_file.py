@@ -62,8 +62,8 @@ def load_file(path: Path) -> tuple[ConfigFile, Mapping[str, Sequence[str]]]:
     except RecursionError:
         raise ConfigError(f"{path}: cannot be read: nested too deeply") from None
     except FileNotFoundError:
-        problem = "No such file or directory; to resume a run that it made, put it back, or an empty file"
-        raise ConfigError(f"{path}: cannot be read: {problem}") from None
+        advice = "to resume a run that it made, put it back, or an empty file"
+        raise ConfigError(f"{path}: cannot be read: No such file or directory; {advice}") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
     except ConfigError as error:

@@ -281,7 +281,7 @@ BAD_FILES = {
     ),
     "an unknown judge": (
         '[judges.local]\nmodel = "openai/a"\n[[scorers]]\nname = "topic_adherence"\njudge = "lokal"',
-        "no judge is called 'lokal', did you mean 'local'? Known: local, any provider/model",
+        "no judge is called 'lokal', did you mean 'local'? Known: local, or any model as provider/model",
     ),
     "a judge that is no text": (
         '[[scorers]]\nname = "topic_adherence"\njudge = 5',
@@ -347,7 +347,7 @@ def test_a_judge_that_is_unknown_on_the_command_line_names_the_nearest():
         built(FILE_OF_ALL, "defult")
     assert (
         str(caught.value)
-        == "no judge is called 'defult', did you mean 'default'? Known: default, local, any provider/model"
+        == "no judge is called 'defult', did you mean 'default'? Known: default, local, or any model as provider/model"
     )
 
 

@@ -246,7 +246,7 @@ class Aligning:
             others,
             cast("Judge", self.scorer.judge).redact,
         )
-        self.announce(f"{REQUESTS} requests to {self.writer.model}, which reads {len(train)} labeled samples")
+        self.announce(f"{REQUESTS} requests to {self.writer.model}, which is shown {len(train)} labeled samples")
         with in_run(self._budget), ledger() as calls:
             candidates = await writer.candidates()
         self.usage.add_unscored(calls)

@@ -112,7 +112,7 @@ def changed_scale(base: Prompt, candidate: Prompt) -> str:
     labels = [label for label, _ in base.scale]
     for label in labels:
         if label in words_as_written(old) and label not in words_as_written(text):
-            return f"it no longer names the label {short_repr(label)}"
+            return f"the candidate no longer names the label {short_repr(label)}"
     fields = _FIELD.findall(old)
     if gone := [name for name in fields if name not in words_as_written(text)]:
         return f"it no longer asks for {', '.join(gone)}"

@@ -109,7 +109,7 @@ class Alignment(FrozenModel):
     def _kept(self) -> str:
         if self.prompt_path is None:
             return f"Nothing was written; {self.scorer} is unchanged."
-        return f"Kept as {self.prompt_path}; {self.scorer} is unchanged."
+        return f"The candidate is saved as {self.prompt_path}; {self.scorer} is unchanged."
 
 
 def _agrees(verdict: AlignmentVerdict, share: float | None) -> str:
@@ -120,7 +120,7 @@ def _agrees(verdict: AlignmentVerdict, share: float | None) -> str:
 def _least(verdict: AlignmentVerdict) -> str:
     if verdict.least_gain is None:
         return "no gain would have been shown"
-    return f"a gain below {round(100 * verdict.least_gain)} points would seldom have shown"
+    return f"a gain below {round(100 * verdict.least_gain)} points would rarely have been detected"
 
 
 def _chance(p: float) -> str:

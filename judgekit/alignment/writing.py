@@ -137,7 +137,7 @@ class CandidateWriter:
         rule_text = " ".join(rule for rule, _ in rules)
         refused = ""
         if not rules:
-            refused = "it has no guidelines"
+            refused = "the reply has no guidelines"
         elif len(rules) > _MOST_RULES or len(rule_text) > _MOST_WRITTEN:
             refused = f"it has {len(rules)} guidelines of {len(rule_text):,} characters; at most {_MOST_RULES} of {_MOST_WRITTEN:,} are allowed"
         elif "{" in rule_text or "}" in rule_text:

@@ -61,7 +61,7 @@ def _scorer_warnings(before: ScorerRecord, after: ScorerRecord) -> Iterator[str]
         yield f"{before.name}: it is unknown whether both runs scored in the same way: {unsigned.identity}"
     elif before.signature != after.signature:
         changes = join_limited(identity_differences(before.identity, after.identity), _NAMED)
-        yield f"{before.name}: the runs scored in different ways, so the difference may come from the scorer: {changes}"
+        yield f"{before.name}: the scorer changed between the runs, so the difference may come from it: {changes}"
 
 
 def _answer_warnings(a: AnswerCounts, b: AnswerCounts) -> Iterator[str]:
@@ -119,7 +119,7 @@ def _input_warnings(a: Run, b: Run) -> Iterator[str]:
             f"{side} read {join_limited((f'{path} ({identity[:8]})' for identity, path in here.items()), _NAMED, ', ') or 'none'}"
             for side, here in (("A", before), ("B", after))
         )
-        yield f"the recordings differ, as expected after a change to the agent: {', '.join(read)}"
+        yield f"the runs read different recordings: {', '.join(read)}"
 
 
 def _pair_count_warnings(pairs: SamplePairs) -> Iterator[str]:

@@ -124,7 +124,7 @@ def _scorer(run: Run, name: str | None) -> str:
     names = [record.name for record in run.scorers]
     if name is None and len(names) != 1:
         has = f"run {run.number} has {count_text(len(names), 'scorer')}"
-        raise ConfigError(f"{has}: name one with --scorer: {join_limited(names, separator=', ')}")
+        raise ConfigError(f"{has}; choose one with --scorer: {join_limited(names, separator=', ')}")
     check_choice(f"scorer of run {run.number}", name or names[0], names)
     return name or names[0]
 

@@ -25,7 +25,7 @@ _DRAWN: Mapping[LabelSelection, str] = {
     "elsewhere": "from another run",
 }
 _BIAS = {
-    "length": "length: the rank correlation of the judge's error with the length of what it read; above 0, it favors longer conversations",
+    "length": "length: rank correlation of the judge's error and the length of its input; above 0, the judge favors longer conversations",
     "position": "position: the share of pairs whose verdict changes with the order in which the two are shown",
 }
 _STEP = Decimal("0.000001")  # of a confidence

@@ -78,6 +78,6 @@ def _assumed(*, by_verdict: bool) -> str:
     """Return what is assumed of labeled samples whose selection is unknown."""
     what, seen = ("samples of each verdict", "") if by_verdict else ("samples", "verdicts, ")
     return (
-        f"the labeled {what} are a random sample of those of the run; this is not recorded, but their {seen}lengths and "
-        "domains do not contradict it"
+        f"the labeled {what} are a random sample of those of the run; the drawing is not recorded, and their {seen}lengths and "
+        "domains fit it"
     )

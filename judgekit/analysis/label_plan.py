@@ -186,5 +186,5 @@ def _audited_agreement(run: Run, scorer: str) -> tuple[float, str]:
         if status.record is not None and (figure := status.record.agreement.get(name)) and figure.low is not None:
             return max(0.0, figure.low), f"the lower bound of {name} in the audit of run {status.record.run}"
     raise ConfigError(
-        f"{scorer}: {status}; guess its agreement with people (--agreement 0.6; 0 plans without the judge)"
+        f"{scorer}: {status}; assume an agreement with people (--agreement 0.6), or plan for labels alone (--agreement 0)"
     )

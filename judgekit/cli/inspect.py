@@ -79,13 +79,13 @@ def _lines(recordings: Recordings, inspection: Inspection, copies: int) -> Itera
     yield "messages", _counted(inspection.messages) or "none"
     if calls := inspection.calls.total():
         text = f"{inspection.calls['assistant']:,} by the agent, {inspection.calls['user']:,} by the user"
-        text += _more(inspection.unparsable, "with arguments that cannot be parsed")
+        text += _more(inspection.unparsable, "with arguments that are not valid JSON")
         yield "tool calls", text + _more(inspection.unanswered_calls, "without a result")
     if results := inspection.results.total():
         text = f"{results:,}{_more(inspection.unpaired, 'without a call')}"
         if errors := inspection.results["error"]:
             text += f"; {count_text(errors, 'error')}"
-        text += _more(inspection.results["unknown"], "whose success is unknown")
+        text += _more(inspection.results["unknown"], "with no recorded status")
         yield "tool results", text
     elif calls:
         yield "tool results", "none"

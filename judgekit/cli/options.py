@@ -271,5 +271,5 @@ def judged_scorer(run: Run, name: str | None) -> ScorerRecord:
     if len(judged) != 1:
         names = join_limited((record.name for record in judged or run.scorers), separator=", ")
         those = "several scorers that ask a judge" if judged else "no scorer that asks a judge"
-        raise ConfigError(f"run {run.number} has {those}: name one with --scorer: {names}")
+        raise ConfigError(f"run {run.number} has {those}; choose one with --scorer: {names}")
     return judged[0]

@@ -85,7 +85,7 @@ def report_outcome(
     if results.gates:
         show_gates(results, err)
     else:
-        failures = [f"some scores failed: {', '.join(results.undecided)}"] if results.undecided else []
+        failures = [f"scores of {', '.join(results.undecided)} failed"] if results.undecided else []
         for reason in (*failures, *results.unmeasured.values()):
             print_line(f"exit code 1: {reason}", err)
     if results.unmeasured or results.low_coverage:

@@ -87,7 +87,7 @@ class RunOptions(FrozenModel):
         """
         if (self.shard is None) != (run_id is None):
             raise ConfigError(
-                "--shard and --run-id go together: all shards of a run have the same --run-id, a new one for each run"
+                "give --shard and --run-id together: a new id for each run, the same for all of its shards"
             )
         if run_id is not None and not _RUN_ID.fullmatch(run_id):
             raise ConfigError(f"--run-id {run_id!r}: expected up to 100 letters, digits and . _ : -")

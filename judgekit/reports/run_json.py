@@ -36,7 +36,7 @@ def run_json(
         ]
         described = line_json(line, correction, gates.low_coverage.get(name))
         scorers.append({"name": name, **described, "gate": fitness, "shown": rows})
-    failed = [f"some scores failed: {name}" for name in gates.undecided]
+    failed = [f"scores of {name} failed" for name in gates.undecided]
     return {
         **run_facts(run),
         "id": record.id,

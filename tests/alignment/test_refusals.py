@@ -74,7 +74,7 @@ def test_a_much_longer_question_is_refused() -> None:
         ("The right answer is:", "{% if references %}x{% endif %}", "its placeholders or template commands changed"),
         ("The right answer is:", "{{ references", "it is no template"),
         ("The right answer is:", "{{ 7 * 7 }}", "it is no template"),
-        ("partly_correct", "half", "it no longer names the label 'partly_correct'"),
+        ("partly_correct", "half", "the candidate no longer names the label 'partly_correct'"),
         ("key_points", "points", "it no longer asks for key_points"),
         ("The right answer is:", 'Say "half" if unsure. It is:', "it quotes 'half', which is no label of the scale"),
         ("The right answer is:", "Say \u201chalf\u201d if unsure.", "it quotes 'half', which is no label of the scale"),

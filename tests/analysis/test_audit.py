@@ -173,7 +173,7 @@ def test_labels_of_which_nobody_says_how_they_were_chosen_are_used_if_nothing_sp
     correction = tone(audit(run, labels)).correction
     assert correction.method == "stratified PPI++"
     assert (
-        "samples of each verdict are a random sample of those of the run; this is not recorded"
+        "samples of each verdict are a random sample of those of the run; the drawing is not recorded"
         in correction.assumptions
     )
     assert any("which may not be a random sample" in note for note in tone(audit(run, labels)).notes)
@@ -197,7 +197,7 @@ def test_where_a_verdict_has_too_few_labels_these_are_held_for_a_random_sample_o
         None,
     )  # the judge says the same of all
     assert (
-        "the labeled samples are a random sample of those of the run; this is not recorded"
+        "the labeled samples are a random sample of those of the run; the drawing is not recorded"
         in found.correction.assumptions
     )
 

@@ -294,7 +294,7 @@ def test_nothing_is_warned_of_where_only_the_conversations_may_differ():
 def test_scorers_that_are_not_what_they_were_are_warned_of():
     samples = [sample("x", told=1)]
     (found,) = warnings(run(samples, [Told()]), run(samples, [Told(version=2)]))
-    assert found.startswith("told: the runs scored in different ways")
+    assert found.startswith("told: the scorer changed between the runs")
     assert "version was " in found
 
 

@@ -113,7 +113,7 @@ def test_what_cannot_be_planned_is_refused(judged):
         ({"gate": "tone.corrected == 0.1"}, "expected a gate on tone.corrected"),
         ({"gate": "tone.corrected >= 0.99", "mean": 0.7}, "a mean of 0.7 .given. does not meet tone.corrected >= 0.99"),
         ({"gate": "tone.corrected.upper <= 0.3", "mean": 0.7}, "a mean of 0.7 .given. does not meet"),
-        ({"half_width": 0.1}, "tone: not audited; guess its agreement with people .--agreement 0.6"),
+        ({"half_width": 0.1}, "tone: not audited; assume an agreement with people .--agreement 0.6"),
     ]
     for asked, told in cases:
         with pytest.raises(ConfigError, match=told):

@@ -153,7 +153,7 @@ def test_a_rule_that_improves_is_shown_and_written_with_an_audit_record_of_the_t
     assert "+- Call it lacking if the agent shouts.{#- Shown by: s" in ended.out
     judged = 8 * validation + test
     assert f"at most 6 requests to write candidates, and {judged} to the judge, for unknown cost" in ended.err
-    assert f"6 requests to openai/test, which reads {train} labeled samples" in ended.err
+    assert f"6 requests to openai/test, which is shown {train} labeled samples" in ended.err
     assert f"judging 3 candidates on {validation} labeled samples" in ended.err  # guidelines, examples, and both
     (alignment,) = read_alignments(RECEIPTS)
     (path,) = RECEIPTS.glob("tone_aligned-*.json")
@@ -181,7 +181,7 @@ def test_a_rule_that_changes_nothing_is_not_shown(script, cli):
     ended = cli(*ALIGN)
     assert ended.code == 1
     assert "alignment of tone: not shown" in ended.out
-    assert "(0 fixed, 0 regressed, p .50); a gain below 17 points would seldom have shown" in ended.out
+    assert "(0 fixed, 0 regressed, p .50); a gain below 17 points would rarely have been detected" in ended.out
 
 
 def test_a_rule_that_copies_a_recording_is_refused_before_it_is_judged(script, cli, judging):

@@ -12,7 +12,7 @@ from judgekit.runs.results import Run
 
 GOAL = "agent_goal_accuracy_without_reference"
 TWO = ("--judge", "openai/a", "--judge", "openai/b")
-FAILED = f"exit code 1: some scores failed: {GOAL} (openai/b)\n"
+FAILED = f"exit code 1: scores of {GOAL} (openai/b) failed\n"
 SAYS = {"openai/a": "101010", "openai/b": "10111x", "openai/c": "010101"}
 """What each judge says of the samples s0 to s5: 1 achieved, 0 not, x nothing that could be used."""
 

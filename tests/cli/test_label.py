@@ -91,7 +91,7 @@ def test_a_run_of_several_judged_scorers_must_be_told_which(cli):
     run([Sample.of([AIMessage("Hi")], id="5")], [Tone(), Tone(name="other\x1b[2J")], store=DEFAULT_RUNS_PATH)
     ended = cli("label", 2, "-o", "sheet.html")
     assert ended.code == 2
-    assert "several scorers that ask a judge: name one with --scorer: tone, other\\x1b[2J" in ended.err
+    assert "several scorers that ask a judge; choose one with --scorer: tone, other\\x1b[2J" in ended.err
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def folder() -> None:
 def test_crashed_agents_score_0_and_a_reply_that_may_be_missing_fails(cli):
     ended = cli("run", "in", "-s", "exact_match", "--show", 5, "-o", "report.html", "-o", "rows.jsonl")
     assert ended.code == 1
-    assert "exit code 1: some scores failed: exact_match\n" in ended.err
+    assert "exit code 1: scores of exact_match failed\n" in ended.err
     assert "exact_match: 3 with a warning: the agent gave no answer\n" in ended.out
     assert "exact_match: 1 failed: no answer recorded: the conversation stops after the user's message" in ended.out
     assert "the agent gave no answer: the conversation ends with the result of 'find_order'\n" in ended.out

@@ -99,7 +99,7 @@ def test_runs_that_show_too_little_are_errors():
     with pytest.raises(ConfigError, match="runs 1 and 2 on 0 tasks: at least 10 must be in both"):
         plan_comparison(alone, difference=0.1, other=few)
     both = run([Sample.of([AIMessage("a")], reference="a")], [ToolCallF1(), ToolCallF1(name="other")])
-    with pytest.raises(ConfigError, match="run 1 has 2 scorers: name one with --scorer: tool_call_f1, other"):
+    with pytest.raises(ConfigError, match="run 1 has 2 scorers; choose one with --scorer: tool_call_f1, other"):
         plan_comparison(both, difference=0.1)
     with pytest.raises(ConfigError, match="no scorer of run 1 is called 'bleu'"):
         plan_comparison(alone, "bleu", difference=0.1)

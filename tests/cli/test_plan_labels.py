@@ -63,4 +63,4 @@ def test_too_few_samples_end_with_1_and_nothing_to_plan_for_with_2(cli):
     assert "pass --half-width or --gate" in ended.err
     ended = cli("plan-labels", 1, "--half-width", 0.1)
     assert ended.code == 2
-    assert "tone: not audited; guess its agreement with people" in ended.err
+    assert "tone: not audited; assume an agreement with people" in ended.err

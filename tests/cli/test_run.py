@@ -454,7 +454,7 @@ def test_malformed_tool_arguments_are_a_mismatch_and_no_failure(cli):
         (["--scorer", "json_match:mode"], "json_match: expected option=value"),
         (["--scorer", "topic_adherence"], "topic_adherence asks a judge: name one with --judge"),
         (["--scorer", "prompt:tone"], "prompt:tone asks a judge: name one with --judge"),
-        (["--scorer", "topic_adherence", "--judge", "gpt-x"], "no judge is called 'gpt-x', did you mean 'openai/gpt-x'? Known: any provider/model"),
+        (["--scorer", "topic_adherence", "--judge", "gpt-x"], "no judge is called 'gpt-x', did you mean 'openai/gpt-x'? Known: none, or any model as provider/model"),
         (["--scorer", "prompt:ton", "--judge", "openai/a"], "no prompt is called 'ton', did you mean 'tone'? Known: agent_goal_with_reference, "),
         (["--scorer", "tone", "--judge", "openai/a"], "no scorer is called 'tone', did you mean 'prompt:tone'? Known: "),
         (["--scorer", "ToolCallF1"], "no scorer is called 'ToolCallF1', did you mean 'tool_call_f1'? Known: "),
@@ -1079,7 +1079,7 @@ def test_a_second_signal_ends_it_at_once(server, started, until):
 
 
 def test_a_judge_that_does_not_exist_is_refused_also_if_no_scorer_asks_it(cli, conversations):
-    refused = "judgekit: no judge is called 'gpt-x', did you mean 'openai/gpt-x'? Known: any provider/model\n"
+    refused = "judgekit: no judge is called 'gpt-x', did you mean 'openai/gpt-x'? Known: none, or any model as provider/model\n"
     assert cli("run", conversations, "--scorer", "tool_call_f1", "--judge", "gpt-x") == (2, "", refused)
     assert cli("run", conversations, "--scorer", "tool_call_f1", "--judge", "openai/gpt-x").code == 0
     assert cli("score", 1, "--scorer", "tool_call_accuracy", "--judge", "gpt-x") == (2, "", refused)

@@ -105,8 +105,8 @@ def test_what_cannot_be_merged_is_said_and_nothing_is_stored(cli, conversations)
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        (("--shard", "1/3"), "--shard and --run-id go together"),
-        (("--run-id", "x"), "--shard and --run-id go together"),
+        (("--shard", "1/3"), "give --shard and --run-id together"),
+        (("--run-id", "x"), "give --shard and --run-id together"),
         (("--shard", "", "--run-id", ""), "--run-id '': expected up to 100 letters"),
         (("--shard", "0/3", "--run-id", "x"), "shard '0/3': expected NUMBER/COUNT"),
         (("--shard", "1/3", "--run-id", "x", "--limit", 5), "--limit needs one process that reads everything"),

@@ -216,9 +216,9 @@ def test_the_sample_is_the_same_in_shards_and_in_one_process_and_depends_on_the_
 @pytest.mark.parametrize(
     ("options", "found"),
     [
-        ({"shard": "1/2"}, "--shard and --run-id go together"),
-        ({"run_id": "x"}, "--shard and --run-id go together"),
-        ({"shard": "", "run_id": None}, "--shard and --run-id go together"),
+        ({"shard": "1/2"}, "give --shard and --run-id together"),
+        ({"run_id": "x"}, "give --shard and --run-id together"),
+        ({"shard": "", "run_id": None}, "give --shard and --run-id together"),
         ({"shard": "3/2", "run_id": "x"}, "shard '3/2': expected NUMBER/COUNT"),
         ({"shard": "1/2", "run_id": "a b"}, "--run-id 'a b': expected up to 100 letters"),
         ({"sample": 0}, "--sample 0: expected at least 1 sample"),
