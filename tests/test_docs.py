@@ -61,7 +61,12 @@ def test_the_map_of_packages_has_all_of_them_in_the_order_of_the_import_contract
     packages = re.search(r"## Packages\n(.*?)\n## ", ARCHITECTURE, re.DOTALL)[1]
     rows = [re.findall(r"`([\w/.]+)`", row.split("|")[1]) for row in packages.splitlines() if row.startswith("| `")]
     there = {f"{one.name}/" if one.is_dir() else one.name for one in PACKAGE.iterdir() if "__" not in one.name}
-    assert {name for row in rows for name in row} == there - {"py.typed", "prompts/", "examples/"}  # a wheel has both
+    assert {name for row in rows for name in row} == there - {
+        "py.typed",
+        "prompts/",
+        "examples/",
+        "skills/",
+    }  # a wheel has these
     (layers, *_) = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     floors = {module: floor for floor, row in enumerate(layers["layers"]) for module in re.findall(r"\.(\w+)", row)}
     heights = [[floors[re.sub(r"/$|\.py$", "", name)] for name in row] for row in rows]
