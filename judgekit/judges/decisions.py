@@ -137,8 +137,10 @@ def decision_request(
             raise RefusalError(f"{request.judge}: the judge declined to answer")
         return answer.model_construct(decided=tuple(decided))
 
-    asked = ((*astuple(question)[:3], *filter(None, re.split(r"\d+", question.about))) for question in answer.questions)
-    words = [*dict.fromkeys(asked)]  # without the numbers of turns
+    wordings = (
+        (*astuple(question)[:3], *filter(None, re.split(r"\d+", question.about))) for question in answer.questions
+    )
+    words = [*dict.fromkeys(wordings)]  # without the numbers of turns
     shown = ask_about(filled.conversation, "").rstrip()
     schema: JsonObject = {"questions": cast("list[JsonValue]", questions)}
     if recorded is not None:

@@ -1,4 +1,4 @@
-"""Messages of a conversation, with their tool calls and content parts."""
+"""Messages of a conversation, with their tool calls and content parts, which name each other (over 450 lines)."""
 
 import json
 import math

@@ -28,7 +28,7 @@ from judgekit.traces.shortening import (
 from judgekit.traces.tree import Branch, MessageNumber, branches, conversation_path, walk_messages
 
 _CONTEXT_SHARE = 4
-"""What is repeated takes up at most this fraction of a part."""
+"""The largest fraction of a part that the repeated head may take up."""
 _GAP_SIZE = 80
 """The most bytes of a line that stands for messages that are not shown."""
 _OUTLINED = 80

@@ -87,7 +87,11 @@ def test_a_deep_config_is_an_error_that_names_the_file(cli, tmp_path, text):
 
 @pytest.mark.parametrize(
     ("front", "question"),
-    [(f"description: {DEEP}", "Good?"), ("description: x", f"{{{{ {'(' * 5_000}1{')' * 5_000} }}}}")],
+    [
+        (f"description: {'[' * 33}{']' * 33}", "Good?"),
+        (f"description: {DEEP}", "Good?"),
+        ("description: x", f"{{{{ {'(' * 5_000}1{')' * 5_000} }}}}"),
+    ],
 )
 def test_a_deep_prompt_is_an_error_that_names_the_file(cli, tmp_path, front, question):
     scale = "inputs: [conversation]\nscale: {a: 1, b: 0}\nsource: x"

@@ -1,4 +1,4 @@
-"""What is said of one scorer or format: from its class, so that it is what can be written."""
+"""``judgekit scorers NAME`` and ``judgekit formats NAME``: the options and examples of a scorer, the records of a format."""
 
 import json
 import re

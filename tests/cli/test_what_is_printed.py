@@ -1,4 +1,4 @@
-"""What commands print: each fact once, no more than is known, and nothing of a run that was not made."""
+"""The printed output of commands: no fact twice, no headline without a measurement, no run that does not exist."""
 
 import io
 import json
