@@ -14,6 +14,7 @@ from judgekit.gathering import ask_apart, gather_all
 from judgekit.score import Score, ScoreStatus, independent_repeat
 from judgekit.scorers.wrapper import WrapperScorer
 from judgekit.scoring import Scorer, attempt
+from judgekit.stats.sequential import is_decisive
 from judgekit.traces.sample import Sample
 
 RepeatAggregation: TypeAlias = Literal["majority", "mean"]
@@ -140,8 +141,6 @@ class Repeat(WrapperScorer):
             return left  # a plan includes all repeats
         if errors:
             return 0
-        from judgekit.stats.sequential import is_decisive  # noqa: PLC0415 - imports numpy, which is slow
-
         first, *others = sorted(Counter(score_votes(scores)).values(), reverse=True) or [0]
         enough = (more for more in range(left) if is_decisive([first + more, *others], left=left - more))
         return next(enough, left)

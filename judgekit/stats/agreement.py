@@ -1,4 +1,4 @@
-"""Agreement between raters: raw agreement, chance-corrected agreement, and error rates against known labels."""
+"""Agreement between raters, corrected for chance."""
 
 from collections.abc import Callable, Sequence
 from itertools import islice
@@ -18,16 +18,6 @@ _FEW_ERRORS, _FEW_ITEMS = 2, 40
 """With fewer errors, on no more items, the intervals of kappa and AC1 cover too seldom."""
 _PSEUDO = 2
 """The total number of pseudo-observations: for two categories, 1/2 in each cell, as in the Jeffreys prior."""
-
-
-def raw_agreement(a: ArrayLike, b: ArrayLike) -> float | None:
-    """Return the share of items on which two raters agree; ``None`` if there are no items.
-
-    Raises:
-        ValueError: The arguments are not two lists of the same length, of finite numbers or strings.
-    """
-    first, second, _ = _codes(a, b, None)
-    return float(np.equal(first, second).mean()) if len(first) else None
 
 
 def cohen_kappa(
@@ -119,45 +109,6 @@ def krippendorff_alpha(ratings: ArrayLike, *, metric: Literal["nominal", "ordina
         within += float((np.square(point - means[item]) / (per_item[item] - 1) * per_item[item]).sum())
     total = float(np.square(points - points.mean(1, keepdims=True)).sum())
     return 1 - within / total * (len(item) - 1) / len(item)
-
-
-class Confusion(NamedTuple):
-    """The counts of a judge's yes and no against people's.
-
-    Attributes:
-        tp: Both say yes.
-        fp: Only the judge says yes.
-        fn: Only people say yes.
-        tn: Both say no.
-    """
-
-    tp: int
-    fp: int
-    fn: int
-    tn: int
-
-    @classmethod
-    def of(cls, human: ArrayLike, judged: ArrayLike) -> Self:
-        """Return the counts.
-
-        Raises:
-            ValueError: The arguments are not two lists of the same length, or contain values other than 0 and 1.
-        """
-        truth, verdicts = np.asarray(human, np.float64), np.asarray(judged, np.float64)
-        check_same_length(truth, verdicts)
-        if not np.isin([truth, verdicts], (0, 1)).all():
-            raise ValueError("expected 0 or 1 for each item, found other values")
-        return cls(*(int(np.sum((truth == yes) & (verdicts == so))) for so, yes in ((1, 1), (1, 0), (0, 1), (0, 0))))
-
-    @property
-    def sensitivity(self) -> float | None:
-        """The share of people's yes that the judge says yes to; ``None`` if people never say yes."""
-        return self.tp / (self.tp + self.fn) if self.tp + self.fn else None
-
-    @property
-    def specificity(self) -> float | None:
-        """The share of people's no that the judge says no to; ``None`` if people never say no."""
-        return self.tn / (self.tn + self.fp) if self.tn + self.fp else None
 
 
 def bootstrap_items(

@@ -1,4 +1,4 @@
-"""Several annotators of the same items: their agreement, tests of judges as annotators, and the value of a panel."""
+"""Several annotators of the same items: their agreement, and a test of a judge as one of them."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
@@ -10,51 +10,6 @@ from judgekit.stats.agreement import check_ratings
 from judgekit.stats.units import Groups, Units
 
 _ROUNDING = 1e-12
-_TIE = 0.5
-
-
-class VotePairs(NamedTuple):
-    """Pairs of votes on the same item.
-
-    Attributes:
-        equal_count: The number of pairs of equal votes.
-        pair_count: The number of all pairs.
-    """
-
-    equal_count: int
-    pair_count: int
-
-    @property
-    def agreement(self) -> float | None:
-        """The share of equal pairs; ``None`` if there are no pairs."""
-        return self.equal_count / self.pair_count if self.pair_count else None
-
-
-def pairwise_agreement(votes: ArrayLike, judged: ArrayLike | None = None, *, ties: bool = True) -> VotePairs:
-    """Return the agreement of votes on which of two answers is better, with each pair of votes counting once.
-
-    Source: Zheng et al. 2023 (MT-Bench), https://arxiv.org/abs/2306.05685, table 5: its setup S1 with ties, S2 without.
-
-    Args:
-        votes: Annotators x items: 1 if the first answer is better, 0 if the second is, 0.5 for a tie or a voter's
-            contradictory votes in both orders, and NaN for no vote. Rows need not be the same person throughout.
-        judged: The judge's votes. If given, pairs of the judge and an annotator count instead of pairs of annotators.
-        ties: Whether 0.5 is a vote like the others; otherwise, pairs with a tie are left out. Agreement is higher
-            without ties, and so is chance agreement: 1/2 for two kinds of vote, 1/3 for three.
-
-    Raises:
-        ValueError: A vote has another value.
-    """
-    table = check_ratings(votes)
-    judge_votes = None if judged is None else _judged(judged, table)
-    for array in (table, judge_votes):
-        if array is not None and not np.isin(array[~np.isnan(array)], (0, _TIE, 1)).all():
-            raise ValueError("expected votes that are 0, 0.5, 1 or NaN, found other values")
-    if not ties:
-        table = np.where(table == _TIE, np.nan, table)
-        judge_votes = None if judge_votes is None else np.where(judge_votes == _TIE, np.nan, judge_votes)
-    equal, pairs = _pairs(table, judge_votes)
-    return VotePairs(int(equal.sum()), int(pairs.sum()))
 
 
 def human_ceiling(ratings: ArrayLike, judged: ArrayLike | None = None) -> float | None:

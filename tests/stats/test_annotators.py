@@ -1,53 +1,14 @@
 """Annotators, held against what the authors of the alternative test compute and against cases worked out by hand."""
 
-from itertools import combinations
-
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from scipy.stats import ttest_1samp
 from statsmodels.stats.multitest import multipletests
 
 from judgekit.stats.agreement import bootstrap_items
-from judgekit.stats.annotators import VotePairs, alternative_test, human_ceiling, pairwise_agreement
+from judgekit.stats.annotators import alternative_test, human_ceiling
 
 NONE = np.nan
-VOTES = arrays(np.float64, (3, 5), elements=st.sampled_from([0, 0.5, 1, NONE]))
-
-
-def test_votes_with_ties_and_without():
-    votes = [[1, 1, 0.5, 0.0, NONE], [1, 0, 0.5, 0.5, NONE], [0, 0, NONE, 0.0, 1]]
-    judged = [1, 0.5, 0.5, NONE, 1]
-    assert pairwise_agreement(votes) == VotePairs(1 + 1 + 1 + 1, 3 + 3 + 1 + 3)
-    assert pairwise_agreement(votes, ties=False) == VotePairs(1 + 1 + 1, 3 + 3 + 1)
-    assert pairwise_agreement(votes, judged) == VotePairs(2 + 0 + 2 + 1, 3 + 3 + 2 + 1)
-    assert pairwise_agreement(votes, judged, ties=False) == VotePairs(2 + 1, 3 + 1)
-    assert pairwise_agreement(votes).agreement == 0.4
-    assert pairwise_agreement([[1, 0]]).agreement is None
-
-
-@given(VOTES)
-def test_each_pair_of_votes_on_an_item_counts_once(votes):
-    pairs = [(a, b) for item in votes.T for a, b in combinations(item[~np.isnan(item)], 2)]
-    assert pairwise_agreement(votes) == (sum(a == b for a, b in pairs), len(pairs))
-    decided = [(a, b) for a, b in pairs if 0.5 not in {a, b}]
-    assert pairwise_agreement(votes, ties=False) == (sum(a == b for a, b in decided), len(decided))
-
-
-@pytest.mark.parametrize(
-    ("votes", "judged", "told"),
-    [
-        ([[1, 0.7]], None, "0, 0.5, 1 or NaN"),
-        ([[1, 0]], [1, 2], "0, 0.5, 1 or NaN"),
-        ([[1, 0]], [1], "one value for each of 2 items"),
-        ([1, 0], None, "a table of numbers"),
-    ],
-)
-def test_votes_that_are_none_are_refused(votes, judged, told):
-    with pytest.raises(ValueError, match=told):
-        pairwise_agreement(votes, judged)
 
 
 def test_the_ceiling_counts_each_item_once_and_the_judge_on_the_same_items():
@@ -63,8 +24,6 @@ def test_the_ceiling_counts_each_item_once_and_the_judge_on_the_same_items():
 @pytest.mark.parametrize(
     "measure",
     [
-        lambda ratings, judged: pairwise_agreement(ratings).agreement,
-        lambda ratings, judged: pairwise_agreement(ratings, judged, ties=False).agreement,
         human_ceiling,
         lambda ratings, judged: alternative_test(ratings, judged).advantage,
     ],
