@@ -1,6 +1,7 @@
 """A server of runs on loopback, and clients of it."""
 
 import asyncio
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -103,13 +104,19 @@ def serving(path: Path) -> Iterator[Served]:
             thread.join()
 
 
-@pytest.fixture
-def served(tmp_path) -> Iterator[Served]:
-    """Two runs: 30 samples with a judge, and the same ones again."""
-    path = tmp_path / "runs.sqlite"
+@pytest.fixture(scope="session")
+def two_runs(tmp_path_factory) -> Path:
+    """A file of two runs: 30 samples with a judge, and the same ones again."""
+    path = tmp_path_factory.mktemp("two") / "runs.sqlite"
     for _ in range(2):
         run(samples(30), [Kind()], store=path)
-    with serving(path) as started:
+    return path
+
+
+@pytest.fixture
+def served(two_runs, tmp_path) -> Iterator[Served]:
+    """A copy of the two runs."""
+    with serving(shutil.copy(two_runs, tmp_path / "runs.sqlite")) as started:
         yield started
 
 

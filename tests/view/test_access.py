@@ -1,9 +1,11 @@
 """Who may use the server: each rule, against a server on loopback."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from inspect import signature
 from pathlib import Path
 
@@ -14,13 +16,14 @@ from judgekit.cli.view import view
 from judgekit.errors import ConfigError
 from judgekit.view.access import Access
 from judgekit.view.serving import bind
-from tests.view.conftest import Served
+from tests.view.conftest import Served, serving
 
 PAGES = (
     *("/", "/runs", "/runs.json", "/version.json", "/events", "/runs/1", "/runs/1.json", "/runs/1/label/kind"),
     *("/runs/1/samples.json", "/runs/1/samples/0.json", "/runs/1/head.json", "/runs/1/trend/kind.json"),
     *("/runs/1/trend/kind", "/compare?run=1&run=2", "/compare.json?run=1&run=2"),
 )
+LABEL = {"annotator": "Ann", "number": 0, "value": "yes"}
 
 
 def raw(served: Served, head: str) -> str:
@@ -34,30 +37,36 @@ def raw(served: Served, head: str) -> str:
         return answer.decode()
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        *("example.com", "example.com:PORT", "127.0.0.1", "localhost", "127.0.0.1:1", "localhost.example.com:PORT"),
-        *(
-            "127.0.0.1.nip.io:PORT",
-            "0.0.0.0:PORT",
-            "127.0.0.1:PORT.example.com",
-            "[::ffff:127.0.0.1]:PORT",
-            "a@127.0.0.1:PORT",
-        ),
-        *("", "localhost.:PORT", "2130706433:PORT"),
-    ],
+@pytest.fixture(scope="module")
+def served(two_runs, tmp_path_factory) -> Iterator[Served]:
+    """One server for all tests."""
+    with serving(shutil.copy(two_runs, tmp_path_factory.mktemp("access") / "runs.sqlite")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def client(served) -> Iterator[httpx.Client]:
+    """A client that has opened the pages."""
+    with served.opened() as opened:
+        yield opened
+
+
+FOREIGN_HOSTS = (
+    *("example.com", "example.com:PORT", "127.0.0.1", "localhost", "127.0.0.1:1", "localhost.example.com:PORT"),
+    *("127.0.0.1.nip.io:PORT", "0.0.0.0:PORT", "127.0.0.1:PORT.example.com", "[::ffff:127.0.0.1]:PORT"),
+    *("a@127.0.0.1:PORT", "", "localhost.:PORT", "2130706433:PORT"),
 )
-def test_a_foreign_name_is_refused(served, host):
-    with served.opened() as client:
+
+
+def test_a_foreign_name_is_refused(served, client):
+    for host in FOREIGN_HOSTS:
         answer = client.get("/runs.json", headers={"host": host.replace("PORT", str(served.access.port))})
-        assert (answer.status_code, "runs" in answer.text) == (403, False)
+        assert (answer.status_code, "runs" in answer.text) == (403, False), host
 
 
-def test_its_own_names_are_answered(served):
-    with served.opened() as client:
-        for host in ("127.0.0.1", "localhost", "LOCALHOST", "[::1]"):
-            assert client.get("/runs.json", headers={"host": f"{host}:{served.access.port}"}).status_code == 200
+def test_its_own_names_are_answered(served, client):
+    for host in ("127.0.0.1", "localhost", "LOCALHOST", "[::1]"):
+        assert client.get("/runs.json", headers={"host": f"{host}:{served.access.port}"}).status_code == 200, host
 
 
 def test_two_names_or_none_are_refused(served):
@@ -69,41 +78,34 @@ def test_two_names_or_none_are_refused(served):
     assert " 403 " in raw(served, f"GET /runs.json HTTP/1.0\n{cookie}").splitlines()[0]
 
 
-@pytest.mark.parametrize(
-    "origin", ["http://example.com", "null", "http://127.0.0.1", "https://127.0.0.1:PORT", "http://127.0.0.1:1"]
-)
-def test_a_foreign_origin_is_refused(served, origin):
-    with served.opened() as client:
+def test_a_foreign_origin_is_refused(served, client):
+    for origin in ("http://example.com", "null", "http://127.0.0.1", "https://127.0.0.1:PORT", "http://127.0.0.1:1"):
         headers = {"origin": origin.replace("PORT", str(served.access.port))}
-        assert client.get("/runs.json", headers=headers).status_code == 403
-        assert client.get("/runs.json", headers={"origin": served.base}).status_code == 200
+        assert client.get("/runs.json", headers=headers).status_code == 403, origin
+    assert client.get("/runs.json", headers={"origin": served.base}).status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("site", "status"), [("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200), ("x", 403)]
-)
-def test_requests_that_pages_of_others_caused_are_refused(served, site, status):
-    with served.opened() as client:
-        assert client.get("/runs.json", headers={"sec-fetch-site": site}).status_code == status
+def test_requests_that_pages_of_others_caused_are_refused(client):
+    for site, status in {"cross-site": 403, "same-site": 403, "same-origin": 200, "none": 200, "x": 403}.items():
+        assert client.get("/runs.json", headers={"sec-fetch-site": site}).status_code == status, site
 
 
-@pytest.mark.parametrize("path", PAGES)
-def test_nothing_is_shown_without_the_cookie(served, path):
-    with served.client() as client:
-        answer = client.get(path)
-        assert answer.status_code == 403
-        assert served.access.write_token not in answer.text
+def test_nothing_is_shown_without_the_cookie(served):
+    with served.client() as stranger:
+        for path in PAGES:
+            answer = stranger.get(path)
+            assert answer.status_code == 403, path
+            assert served.access.write_token not in answer.text, path
+        assert served.post(stranger, "/runs/1/label/kind", LABEL).status_code == 403
 
 
-@pytest.mark.parametrize("kind", ["missing", "other", "empty", "write token", "another cookie"])
-def test_a_token_of_another_process_opens_nothing(served, kind):
-    other = Access("127.0.0.1", served.access.port)
-    token = {"missing": None, "other": other.token, "empty": "", "write token": served.access.write_token}.get(kind)
-    with served.client() as client:
-        assert client.get("/open", params={} if token is None else {"token": token}).status_code == 403
-        name = "judgekit" if kind == "another cookie" else f"judgekit-{served.access.port}"
-        given = served.access.token if kind == "another cookie" else token or ""
-        assert client.get("/runs.json", headers={"cookie": f"{name}={given}"}).status_code == 403
+def test_a_token_of_another_process_opens_nothing(served):
+    other, name = Access("127.0.0.1", served.access.port).token, f"judgekit-{served.access.port}"
+    with served.client() as stranger:
+        for params in ({}, {"token": other}, {"token": ""}, {"token": served.access.write_token}):
+            assert stranger.get("/open", params=params).status_code == 403, params
+        for cookie in (f"judgekit={served.access.token}", *(f"{name}={token}" for token in (other, "", "x"))):
+            assert stranger.get("/runs.json", headers={"cookie": cookie}).status_code == 403, cookie
 
 
 def test_the_token_becomes_a_cookie_that_scripts_and_other_pages_do_not_get(served):
@@ -115,86 +117,54 @@ def test_the_token_becomes_a_cookie_that_scripts_and_other_pages_do_not_get(serv
         assert client.get("/").status_code == 200
 
 
-LABEL = {"annotator": "Ann", "number": 0, "value": "yes"}
-
-
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
+def test_only_its_own_pages_write(served, client):
+    for headers, status in (
         ({}, 403),
         ({"x-judgekit-token": "x"}, 403),
-        ({"x-judgekit-token": "COOKIE"}, 403),
-        ({"x-judgekit-token": "TOKEN", "content-type": "text/plain"}, 415),
-        ({"x-judgekit-token": "TOKEN", "content-type": "application/x-www-form-urlencoded"}, 415),
-        ({"x-judgekit-token": "TOKEN", "content-type": "application/json", "origin": "http://example.com"}, 403),
-        ({"x-judgekit-token": "TOKEN", "content-type": "application/json"}, 200),
-    ],
-)
-def test_only_its_own_pages_write(served, headers, status):
-    words = {"TOKEN": served.access.write_token, "COOKIE": served.access.token}
-    sent = {"content-type": "application/json", **{name: words.get(text, text) for name, text in headers.items()}}
-    with served.opened() as client:
-        answer = client.post("/runs/1/label/kind", json=LABEL, headers=sent)
-        assert answer.status_code == status
+        ({"x-judgekit-token": served.access.token}, 403),
+        ({"x-judgekit-token": served.access.write_token, "content-type": "text/plain"}, 415),
+        ({"x-judgekit-token": served.access.write_token, "content-type": "application/x-www-form-urlencoded"}, 415),
+        ({"x-judgekit-token": served.access.write_token, "origin": "http://example.com"}, 403),
+        ({"x-judgekit-token": served.access.write_token}, 200),
+    ):
+        sent = {"content-type": "application/json", **headers}
+        assert client.post("/runs/1/label/kind", json=LABEL, headers=sent).status_code == status, headers
         labeled = client.get("/runs/1/label/kind.json", params={"annotator": "Ann"}).json()["labeled"]
-        assert labeled == (status == 200)
+        assert labeled == (status == 200), headers
 
 
-def test_nothing_is_written_without_the_cookie(served):
-    with served.client() as client:
-        assert served.post(client, "/runs/1/label/kind", LABEL).status_code == 403
+def test_other_methods_are_refused(client):
+    for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
+        assert client.request(method, "/runs/1/label/kind").status_code == 405, method
 
 
-@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
-def test_other_methods_are_refused(served, method):
-    with served.opened() as client:
-        assert client.request(method, "/runs/1/label/kind").status_code == 405
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        *(
-            "/../runs.sqlite",
-            "/..%2f..%2fetc/passwd",
-            "/runs/../../etc/passwd",
-            "/%2e%2e/etc/passwd",
-            "/static/../app.py",
-        ),
-        *("/runs/1/samples/../0.json", "/runs/1/list-../b.json", "/runs/-1", "/runs/1e9.json", "//etc/passwd"),
-        *("/runs/99999999999999999999.json", "/runs/1/samples/99999999999999999999.json", "/runs/1/samples-c-0.json"),
-        *(
-            "/runs/9.json",
-            "/runs/1/compare/9.json",
-            "/runs/1/label/nobody",
-            "/runs/1/label/",
-            "/runs/1/trend/nobody.json",
-            "/compare.json?run=1",
-            "/compare.json?run=1&run=1",
-            "/compare.json?run=1&run=9",
-            "/compare.json?run=1&run=-2",
-        ),
-        *("/runs/1/samples.json?start=-1", "/runs/1/samples.json?start=x", "/runs/1/label/kind?n=1e3"),
-    ],
+WRONG_PATHS = (
+    *("/../runs.sqlite", "/..%2f..%2fetc/passwd", "/runs/../../etc/passwd", "/%2e%2e/etc/passwd", "/static/../app.py"),
+    *("/runs/1/samples/../0.json", "/runs/1/list-../b.json", "/runs/-1", "/runs/1e9.json", "//etc/passwd"),
+    *("/runs/99999999999999999999.json", "/runs/1/samples/99999999999999999999.json", "/runs/1/samples-c-0.json"),
+    *("/runs/9.json", "/runs/1/compare/9.json", "/runs/1/label/nobody", "/runs/1/label/", "/runs/1/trend/nobody.json"),
+    *("/compare.json?run=1", "/compare.json?run=1&run=1", "/compare.json?run=1&run=9", "/compare.json?run=1&run=-2"),
+    *("/runs/1/samples.json?start=-1", "/runs/1/samples.json?start=x", "/runs/1/label/kind?n=1e3"),
 )
-def test_no_path_leads_elsewhere(served, path):
-    with served.opened() as client:
+
+
+def test_no_path_leads_elsewhere(served, client):
+    for path in WRONG_PATHS:
         answer = client.get(httpx.URL(served.base).copy_with(raw_path=path.encode()))
-        assert answer.status_code in (400, 404)
-        assert "root:" not in answer.text
+        assert answer.status_code in (400, 404), path
+        assert "root:" not in answer.text, path
 
 
-def test_every_answer_forbids_frames_sniffing_and_sharing(served):
-    with served.opened() as client:
-        for path in ("/", "/runs.json", "/runs/1", "/runs/1/samples/0.json", "/nowhere", "/runs/1/label/kind"):
-            headers = client.get(path).headers
-            assert "frame-ancestors 'none'" in headers["content-security-policy"]
-            assert headers["x-content-type-options"] == "nosniff"
-            assert headers["cache-control"] == "no-store"
-            assert headers["cross-origin-resource-policy"] == "same-origin"
-            assert not [name for name in headers if name.startswith("access-control")]
-            if not headers["content-type"].startswith("text/html"):
-                assert "default-src 'none'" in headers["content-security-policy"]
+def test_every_answer_forbids_frames_sniffing_and_sharing(client):
+    for path in ("/", "/runs.json", "/runs/1", "/runs/1/samples/0.json", "/nowhere", "/runs/1/label/kind"):
+        headers = client.get(path).headers
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cache-control"] == "no-store"
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+        assert not [name for name in headers if name.startswith("access-control")]
+        if not headers["content-type"].startswith("text/html"):
+            assert "default-src 'none'" in headers["content-security-policy"]
 
 
 def test_it_listens_on_this_machine_alone_unless_a_host_is_named():
@@ -203,10 +173,10 @@ def test_it_listens_on_this_machine_alone_unless_a_host_is_named():
         assert bound.getsockname()[0] == "127.0.0.1"
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])  # noqa: S104 - which are refused
-def test_all_addresses_at_once_are_refused(host):
-    with pytest.raises(ConfigError, match="name one address"):
-        bind(host, 0)
+def test_all_addresses_at_once_are_refused():
+    for host in ("0.0.0.0", "::", ""):  # noqa: S104 - which are refused
+        with pytest.raises(ConfigError, match="name one address"):
+            bind(host, 0)
 
 
 STRANGER = """
@@ -249,11 +219,12 @@ def test_with_a_host_name_no_other_name_is_answered():
     assert Access("box.example.com", 80).hosts == {"box.example.com:80"}
 
 
-def test_what_is_sent_has_a_bound(served):
-    headers = {"x-judgekit-token": served.access.write_token, "content-type": "application/json"}
-    with served.opened() as client:
-        path = "/runs/1/description"
-        assert client.post(path, content=b'{"name": "' + b"x" * 10**6 + b'"}', headers=headers).status_code == 413
-        chunks = (part for part in (b'{"name": ', b'"x"}'))  # of which nobody says how many will come
-        assert client.post(path, content=chunks, headers=headers).status_code == 413
-        assert client.post(path, content=b'{"name": "x"}', headers=headers).status_code == 200
+def test_what_is_sent_has_a_bound(served, client):
+    headers, path = (
+        {"x-judgekit-token": served.access.write_token, "content-type": "application/json"},
+        "/runs/1/description",
+    )
+    assert client.post(path, content=b'{"name": "' + b"x" * 10**6 + b'"}', headers=headers).status_code == 413
+    chunks = (part for part in (b'{"name": ', b'"x"}'))  # of which nobody says how many will come
+    assert client.post(path, content=chunks, headers=headers).status_code == 413
+    assert client.post(path, content=b'{"name": "x"}', headers=headers).status_code == 200
