@@ -62,7 +62,13 @@ def tone(asked: Judge) -> PromptScorer:
     return PromptScorer(load_prompt("tone"), asked)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(autouse=True)
+def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No plan stores conversations to measure their size, of which an alignment says nothing."""
+    monkeypatch.setattr("judgekit.jobs.plan._stored_bytes", lambda *_, **__: 0)
+
+
+@pytest.fixture(scope="session")
 def scored_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with a run of the old question."""
     path = tmp_path_factory.mktemp("scored") / "runs.sqlite"

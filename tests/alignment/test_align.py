@@ -34,7 +34,8 @@ def record_of(path: str | None) -> AuditRecord:
 
 
 def test_an_improvement_leaves_a_prompt_a_run_and_an_audit_record_of_the_test_labels(scored: Run) -> None:
-    found = align(tone(judge()), scored, labels(recordings()), sources=["labels.csv"])
+    asked = judge()
+    found = align(tone(asked), scored, labels(recordings()), sources=["labels.csv"])
     tested = [one for one in recordings() if assigned_role(one) == "test"]
     assert (found.outcome, found.roles["test"], found.run) == ("shown", len(tested), 2)
     audit_record = record_of(found.audit_record_path)
@@ -45,6 +46,12 @@ def test_an_improvement_leaves_a_prompt_a_run_and_an_audit_record_of_the_test_la
     assert [one.name for one in kept.scorers] == ["tone", "tone_aligned"]
     assert [sample.id for _, sample in kept.conversations()] == [one.id for one in tested]
     assert audit_record.fingerprint == kept.scorers[1].signature
+    sent = [request.messages[1].content for request in asked.requests if not request.prompt.startswith("align_")]
+    assert not any("{#" in text or "Shown by" in text for text in sent)
+    assert any(GOOD_RULE in text for text in sent)
+    judged = len({one.kind for one in found.candidates if not one.refusal_reason})
+    # the old question on all, candidates on those that choose, and old and new on those that test
+    assert len(sent) == 60 + judged * found.roles["validation"] + 2 * found.roles["test"]
 
 
 def test_a_judge_that_is_asked_together_is_aligned_and_audited_as_one_that_is_asked_alone(scored: Run) -> None:
@@ -55,16 +62,11 @@ def test_a_judge_that_is_asked_together_is_aligned_and_audited_as_one_that_is_as
     assert {request.questions for request in asked.requests} == {1}
 
 
-def test_the_async_version_finds_the_same(scored: Run) -> None:
-    found = asyncio.run(aalign(tone(judge()), scored, labels(recordings()), output="other.md"))
-    assert (found.outcome, found.prompt_path) == ("shown", "other.md")
-
-
 def test_stored_labels_count_in_an_alignment(scored: Run) -> None:
     given = [label.model_copy(update={"file": "sheet.csv"}) for label in labels(recordings())]
     add_labels(scored, given)
-    found = align(tone(judge()), scored, [])
-    assert found.outcome == "shown"
+    found = asyncio.run(aalign(tone(judge()), scored, [], output="other.md"))
+    assert (found.outcome, found.prompt_path) == ("shown", "other.md")
     assert record_of(found.audit_record_path).sources == ("sheet.csv",)
 
 
@@ -73,17 +75,6 @@ def test_a_run_in_memory_is_aligned_without_an_audit_record(tmp_path: Path) -> N
     found = align(scorer, run(recordings(), [scorer]), labels(recordings()), output=tmp_path / "new.md")
     assert (found.outcome, found.run, found.audit_record_path) == ("shown", None, None)
     assert load_prompt(tmp_path / "new.md").alignment == found.id
-
-
-def test_the_judge_is_sent_no_comment_and_every_candidate_once(scored: Run) -> None:
-    asked = judge()
-    found = align(tone(asked), scored, labels(recordings()))
-    sent = [request.messages[1].content for request in asked.requests if not request.prompt.startswith("align_")]
-    assert not any("{#" in text or "Shown by" in text for text in sent)
-    assert any(GOOD_RULE in text for text in sent)
-    judged = len({one.kind for one in found.candidates if not one.refusal_reason})
-    # the old question on all, candidates on those that choose, and old and new on those that test
-    assert len(sent) == 60 + judged * found.roles["validation"] + 2 * found.roles["test"]
 
 
 def test_a_worse_question_is_not_written(scored: Run) -> None:
@@ -225,9 +216,11 @@ def test_labels_drawn_by_verdict_are_weighted_as_they_were_drawn(tmp_path: Path)
     assert sum(unweighted) / len(unweighted) > share + 0.1
 
 
-def test_labels_picked_by_hand_make_an_audit_record_that_says_so(scored: Run) -> None:
+def test_labels_picked_by_hand_are_pointed_out_and_make_an_audit_record_that_says_so(scored: Run) -> None:
     picked = [one.model_copy(update={"selection": "convenience"}) for one in labels(recordings())]
-    audit_record = record_of(align(tone(judge()), scored, picked).audit_record_path)
+    found = align(tone(judge()), scored, picked)
+    assert "picked by hand" in str(found)
+    audit_record = record_of(found.audit_record_path)
     assert (audit_record.selection, audit_record.counts) == ("convenience", None)
 
 
@@ -237,6 +230,7 @@ def test_labels_picked_to_be_read_do_not_change_how_the_others_were_drawn(scored
         for at, one in enumerate(labels(recordings()))
     ]
     found = align(tone(judge()), scored, given)
+    assert "picked by hand" not in str(found)
     assert record_of(found.audit_record_path).counts is not None
     assert found.roles["train"] >= 25
 
@@ -257,43 +251,37 @@ def test_a_run_without_text_cannot_be_aligned_and_its_audit_uses_no_label(
 
 
 def test_what_cannot_be_aligned_is_refused_before_anything_is_asked(scored: Run) -> None:
-    asked = judge()
-    with pytest.raises(ConfigError, match=r"expected the name of a prompt file, which ends in \.md"):
-        align(tone(asked), scored, labels(recordings()), output="tone.txt")
-    with pytest.raises(ConfigError, match="there is no folder nowhere"):
-        align(tone(asked), scored, labels(recordings()), output="nowhere/new.md")
-    with pytest.raises(ConfigError, match="expected labels of tone, found 'other'"):
-        align(tone(asked), scored, [one.model_copy(update={"scorer": "other"}) for one in labels(recordings())])
-    with pytest.raises(ConfigError, match="needs another name than the old one"):
-        align(tone(asked), scored, labels(recordings()), output="tone.md")
-    other = [one.model_copy(update={"scorer": "other"}) for one in labels(recordings())]
-    with pytest.raises(ConfigError, match="no scorer of run 1 is called 'other'"):
-        align(replace(tone(asked), name="other"), scored, other)
-    aligned = replace(load_prompt("tone"), name="later", alignment="0" * 12)
+    asked, given = judge(), labels(recordings())
+    other = [one.model_copy(update={"scorer": "other"}) for one in given]
+    for scorer, labeled, output, said in (
+        (tone(asked), given, "tone.txt", r"expected the name of a prompt file, which ends in \.md"),
+        (tone(asked), given, "nowhere/new.md", "there is no folder nowhere"),
+        (tone(asked), other, None, "expected labels of tone, found 'other'"),
+        (tone(asked), given, "tone.md", "needs another name than the old one"),
+        (replace(tone(asked), name="other"), other, None, "no scorer of run 1 is called 'other'"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            align(scorer, scored, labeled, output=output)
+    aligned = PromptScorer(replace(load_prompt("tone"), name="later", alignment="0" * 12), asked)
     with pytest.raises(StoreError, match="the alignment cannot be read"):
-        align(PromptScorer(aligned, asked), scored, labels(recordings()))
+        align(aligned, scored, given)
     with pytest.raises(ConfigError, match="a run in memory does not know by which labels"):
-        align(PromptScorer(aligned, asked), run(recordings()[:1], [tone(asked)]), labels(recordings()))
+        align(aligned, run(recordings()[:1], [tone(asked)]), given)
     assert len(asked.requests) == 1
 
 
-def test_an_edited_prompt_is_not_overwritten(scored: Run) -> None:
+def test_a_prompt_is_not_overwritten_and_not_paid_for_twice(scored: Run) -> None:
     align(tone(judge()), scored, labels(recordings()))
-    path = Path("tone_aligned.md")
+    asked, path = judge(), Path("tone_aligned.md")
+    with pytest.raises(ConfigError, match="the replies that led to it are not cached"):
+        align(tone(asked), scored, labels(recordings()))
+    with pytest.raises(ConfigError, match="was written by another alignment"):
+        align(tone(asked), scored, labels(recordings())[:50])
     path.write_text(path.read_text().replace(GOOD_RULE, "Mine."))
-    asked = judge()
     with pytest.raises(ConfigError, match="has changed since it was written"):
         align(tone(asked), scored, labels(recordings()))
     assert not asked.requests
     assert "Mine." in path.read_text()
-
-
-def test_an_alignment_whose_replies_are_not_cached_is_not_paid_for_twice(scored: Run) -> None:
-    align(tone(judge()), scored, labels(recordings()))
-    asked = judge()
-    with pytest.raises(ConfigError, match="the replies that led to it are not cached"):
-        align(tone(asked), scored, labels(recordings()))
-    assert not asked.requests
 
 
 def test_an_uncached_judge_that_answers_otherwise_is_another_look(scored: Run) -> None:
@@ -305,17 +293,3 @@ def test_an_uncached_judge_that_answers_otherwise_is_another_look(scored: Run) -
     noisy = tone(ScriptedJudge(lambda request: dict(says(request))))
     looks = [align(noisy, scored, labels(recordings()), output=f"new{number}.md").look for number in range(2)]
     assert looks == [1, 2]
-
-
-def test_a_second_alignment_to_the_same_file_fails_before_anything_is_asked(scored: Run) -> None:
-    align(tone(judge()), scored, labels(recordings()))
-    asked = judge()
-    with pytest.raises(ConfigError, match="was written by another alignment"):
-        align(tone(asked), scored, labels(recordings())[:50])
-    assert not asked.requests
-
-
-def test_labels_of_convenience_are_pointed_out(scored: Run) -> None:
-    picked = [one.model_copy(update={"selection": "convenience"}) for one in labels(recordings())]
-    assert "picked by hand" in str(align(tone(judge()), scored, picked))
-    assert "picked by hand" not in str(align(tone(judge()), scored, labels(recordings()), output="other.md"))

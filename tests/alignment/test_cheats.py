@@ -21,34 +21,20 @@ def aligned(samples: Sequence[Sample], store: Path | None = None, name: str = "t
     return align(scorer, run(samples, [scorer], store=store), given, **{"output": f"new_{name}.md", **options})
 
 
-def test_another_name_is_another_look_at_the_same_test_labels(scored: Run) -> None:
-    store = scored.store.path
-    looks = [aligned(recordings(), store, name).look for name in ("tone", "mood", "air")]
-    assert looks == [1, 2, 3]
-
-
-def test_another_question_is_another_look(scored: Run) -> None:
-    first = align(tone(judge()), scored, labels(recordings()))
+def test_another_name_question_or_store_is_another_look_at_the_same_test_labels(
+    scored: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, other = scored.store.path, Path("elsewhere/runs.sqlite")
+    other.parent.mkdir()
+    assert [aligned(recordings(), store, name).look for name in ("tone", "mood")] == [1, 2]
     prompt = load_prompt("tone")
-    other = replace(tone(judge()), prompt=replace(prompt, question=f"{prompt.question}\nTake your time."))
-    again = align(other, run(recordings(), [other], store=scored.store.path), labels(recordings()), output="new.md")
-    assert (first.look, again.look) == (1, 2)
-
-
-def test_another_store_is_another_look(scored: Run) -> None:
-    other = Path("elsewhere")
-    other.mkdir()
-    assert aligned(recordings(), scored.store.path).look == 1
-    assert aligned(recordings(), other / "runs.sqlite", "mood").look == 2
-    assert aligned(recordings(), scored.store.path, "air").look == 3
-
-
-def test_a_store_that_moves_takes_its_looks_along(scored: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert aligned(recordings(), scored.store.path).look == 1
+    reworded = replace(tone(judge()), prompt=replace(prompt, question=f"{prompt.question}\nTake your time."))
+    assert align(reworded, run(recordings(), [reworded], store=store), labels(recordings()), output="new.md").look == 3
+    assert aligned(recordings(), other, "calm").look == 4
     moved = shutil.copytree(".judgekit", tmp_path / "moved" / ".judgekit")
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
-    assert aligned(recordings(), moved / "runs.sqlite", "mood").look == 2
+    assert aligned(recordings(), moved / "runs.sqlite", "air").look == 5
 
 
 def test_a_run_in_memory_counts_looks_where_it_is_told_and_says_if_it_does_not(
@@ -67,7 +53,7 @@ def test_a_run_in_memory_counts_looks_where_it_is_told_and_says_if_it_does_not(
 
 
 def test_copies_of_recordings_tell_nothing_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A judge that is a little better on some recordings is not shown to be because each of them is there five times."""
+    """A judge that is a little better on some recordings is not shown to be because each of them is there three times."""
     monkeypatch.chdir(tmp_path)
 
     def says(request: Request) -> dict[str, object]:
@@ -83,32 +69,28 @@ def test_copies_of_recordings_tell_nothing_new(tmp_path: Path, monkeypatch: pyte
         return align(scorer, run(samples, [scorer]), labels(samples), output=output)
 
     samples = recordings()
-    copies = [one.model_copy(update={"id": f"{one.id} {number}"}) for number in range(5) for one in samples]
+    copies = [one.model_copy(update={"id": f"{one.id} {number}"}) for number in range(3) for one in samples]
     alone, copied = tested(samples).verdict, tested(copies).verdict
     assert alone is not None
     assert copied is not None
-    assert copied.sample_count == 5 * alone.sample_count
+    assert copied.sample_count == 3 * alone.sample_count
     assert copied.outcome == alone.outcome == "not shown"
     assert copied.p >= alone.p > 0.1
 
 
-@pytest.mark.parametrize("added", [".", " please", "!!", "\u200b \u2026"])
-def test_a_dot_or_a_word_in_each_recording_makes_no_new_test_labels(scored: Run, added: str) -> None:
+def test_a_dot_or_a_word_in_each_recording_makes_no_new_test_labels_and_other_recordings_do(scored: Run) -> None:
     """Although other recordings test, since roles are drawn by what exactly was recorded."""
     assert aligned(recordings(), scored.store.path).look == 1
-    changed = [
-        Sample.of([HumanMessage(f"{one.trace.messages[0].text}{added}"), one.trace.messages[1]], id=one.id)
-        for one in recordings()
-    ]
-    assert [*map(assigned_role, changed)] != [*map(assigned_role, recordings())]
-    assert aligned(changed, scored.store.path, "mood").look == 2
-
-
-def test_other_recordings_are_a_first_look(scored: Run) -> None:
-    assert aligned(recordings(), scored.store.path).look == 1
+    for look, added in enumerate((".", " please", "!!", "\u200b \u2026"), 2):
+        changed = [
+            Sample.of([HumanMessage(f"{one.trace.messages[0].text}{added}"), one.trace.messages[1]], id=one.id)
+            for one in recordings()
+        ]
+        assert [*map(assigned_role, changed)] != [*map(assigned_role, recordings())]
+        assert aligned(changed, scored.store.path, f"mood{look}").look == look
     others = [
         Sample.of([HumanMessage(f"Number {n}, where is order {n * n}?"), AIMessage("Gone!" if n % 3 else "Here.")])
         for n in range(60)
     ]
     others = [one.model_copy(update={"id": f"other {number}"}) for number, one in enumerate(others)]
-    assert aligned(others, scored.store.path, "mood").look == 1
+    assert aligned(others, scored.store.path, "air").look == 1
