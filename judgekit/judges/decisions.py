@@ -19,7 +19,6 @@ from judgekit.traces.rendering import compact_json
 
 if TYPE_CHECKING:
     from openai.types.decision import Answer
-    from openai.types.decision_create_params import InputUnionMember1
     from openai.types.decision_create_params import Question as QuestionParam
 
 MOST_TYPED_QUESTIONS = 400
@@ -116,17 +115,8 @@ def choice_question(prompt: Prompt, labels: Mapping[str, str]) -> TypedQuestion:
     return TypedQuestion(shown, labels=tuple(defined.items()))
 
 
-def decision_request(
-    request: Request,
-    answer: type[Decisions],
-    prompt: Prompt,
-    filled: FilledPrompt,
-    recorded: "Sequence[InputUnionMember1] | None",
-) -> Request:
-    """Return the request with the typed questions of a scorer in place of the prompt's own words.
-
-    The recording is shown as fenced text, unless it is given as ``recorded`` messages.
-    """
+def decision_request(request: Request, answer: type[Decisions], prompt: Prompt, filled: FilledPrompt) -> Request:
+    """Return the request with the typed questions of a scorer in place of the prompt's own words."""
     texts = (*filled.inputs.items(), *prompt.option_values)
     params = [question.param(f"q{number}", texts) for number, question in enumerate(answer.questions, 1)]
     questions = cast("list[JsonObject]", params)
@@ -141,15 +131,10 @@ def decision_request(
         (*astuple(question)[:3], *filter(None, re.split(r"\d+", question.about))) for question in answer.questions
     )
     words = [*dict.fromkeys(wordings)]  # without the numbers of turns
-    shown = ask_about(filled.conversation, "").rstrip()
-    schema: JsonObject = {"questions": cast("list[JsonValue]", questions)}
-    if recorded is not None:
-        shown, schema["input"] = compact_json(cast("JsonValue", recorded)), "messages"
     return replace(
         request,
-        messages=(filled.messages[0], ChatMessage("user", shown)),
-        schema=schema,
-        omitted=request.omitted if recorded is None else 0,
+        messages=(filled.messages[0], ChatMessage("user", ask_about(filled.conversation, "").rstrip())),
+        schema={"questions": cast("list[JsonValue]", questions)},
         prompt=f"{prompt.name}@{sha256(json.dumps([filled.messages[0].content, words]).encode()).hexdigest()[:8]}",
         accept=accept,
     )
@@ -174,7 +159,7 @@ def join_decisions(requests: Sequence[Request], names: Sequence[str]) -> Request
     return replace(
         first.with_output_limit(len(requests)),
         schema_name="together",
-        schema={**first.schema, "questions": cast("list[JsonValue]", questions)},
+        schema={"questions": cast("list[JsonValue]", questions)},
         prompt=f"together@{sha256(prompts.encode()).hexdigest()[:8]}",
         accept=accept,
         questions=len(requests),

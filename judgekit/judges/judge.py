@@ -23,7 +23,6 @@ from judgekit.judges.limits.rate_limit import Account
 from judgekit.judges.limits.spending import Spending, SQLiteSpending
 from judgekit.judges.parts import read_parts
 from judgekit.judges.prompt import Digests, Prompt, shared_text
-from judgekit.judges.recorded_messages import recorded_messages
 from judgekit.judges.redaction.redact import redact_sample
 from judgekit.judges.redis.address import RedisAddress
 from judgekit.judges.request import Layer, Reply, Request, TokenLogprob
@@ -270,8 +269,7 @@ class Judge(JudgeSettings):
         if self.decides and not is_typed:
             raise errors.ConfigError(f"{prompt.name}: {no_text_message(self.model)}")
         if is_typed:
-            system = "system.decisions.md" if self.recording == "text" else "system.decisions_messages.md"
-            prompt = replace(prompt, system=shared_text(system))
+            prompt = replace(prompt, system=shared_text("system.decisions.md"))
         budget, in_parts = self.conversation_tokens, self.long == "parts"
         shown = RenderOptions(None, self.images, sys.maxsize) if in_parts else RenderOptions(budget, self.images)
         filled = prompt.fill(sample, shown, digests)
@@ -311,8 +309,7 @@ class Judge(JudgeSettings):
             answers=max(1, len(prompt.turns)),
         )
         if is_typed:
-            recorded = None if self.recording == "text" else recorded_messages(sample.trace)
-            request = decision_request(request, cast("type[Decisions]", answer), prompt, filled, recorded)
+            request = decision_request(request, cast("type[Decisions]", answer), prompt, filled)
         asking = self._complete, self._reply, read_parts, partial(self._question, prompt, sample, answer, check)
         return Question(self, *asking, prompt, sample, answer, filled, request, too_long)
 

@@ -103,8 +103,6 @@ class JudgeSettings(FrozenModel):
         offline: Whether to send no request out of this machine.
         together: Whether the scorers of a run ask all questions about a sample in one request; by default, each is sent by
             itself. Decision models are always asked so.
-        recording: How a decision model is shown a recording: as fenced ``text``, the default, or as ``messages`` and calls,
-            whose texts may pass for instructions.
         client: A client that replaces the provider. Its replies are cached only if it has an identity; see `Client`.
 
     Raises:
@@ -139,7 +137,6 @@ class JudgeSettings(FrozenModel):
     store_text: bool = Field(default=True, exclude=True)
     offline: bool = Field(default=False, exclude=True)
     together: bool = Field(default=False, exclude=True)
-    recording: Literal["text", "messages"] = Field(default="text", exclude=True)
     long: Literal["shorten", "parts"] = Field(default="shorten", exclude=True)
     client: Client | None = Field(default=None, exclude=True, repr=False)
     if not TYPE_CHECKING:
@@ -234,12 +231,6 @@ class JudgeSettings(FrozenModel):
             object.__setattr__(self, "together", True)
             if self.tier == "flex":
                 raise ConfigError("tier='flex': decision models have no such tier; leave it out")
-            if self.recording == "messages" and (self.images is not None or self.conversation_tokens is not None):
-                raise ConfigError(
-                    "recording = 'messages' has no images and no conversation_tokens: use recording = 'text'"
-                )
-        elif self.recording == "messages":
-            raise ConfigError(f"recording = 'messages' is for decision models, such as {DECISIONS}/gpt-6-luna")
         if any(other.decides != self.decides for other in self.fallback):
             raise ConfigError("fallback: decision models and judges that write cannot stand in for each other")
         if self.images is not None and self.images.addresses and self.provider == "litellm":
@@ -338,7 +329,6 @@ class JudgeSettings(FrozenModel):
         identity: str | None = getattr(self.client, "identity", None)
         parts["client"] = identity and str(identity)  # a member of an enumeration is a text of another kind
         parts["together"] = self.together
-        parts["recording"] = None if self.recording == "text" else self.recording
         parts["long"] = None if self.long == "shorten" else self.long
         return {name: part for name, part in parts.items() if part}
 

@@ -36,22 +36,13 @@ OPINION = Opinion(reason="It is {so}.", verdict="yes")
     "text",
     [
         pytest.param(WRITTEN, id="alone"),
-        pytest.param(f"\n  {WRITTEN}\r\n", id="between spaces"),
         pytest.param(f"\ufeff{WRITTEN}", id="behind a byte order mark"),
-        pytest.param(json.dumps(json.loads(WRITTEN), indent=2), id="over several lines"),
         pytest.param(f"```json\n{WRITTEN}\n```", id="fenced"),
-        pytest.param(f"```\n{WRITTEN}\n```\nI hope this helps!", id="fenced without a language"),
         pytest.param(f"Here you are: {WRITTEN} Anything else?", id="in prose"),
         pytest.param(f"Of the set {{a, b}}, \\boxed{{b}} holds: {WRITTEN}", id="in prose with other braces"),
-        pytest.param(f"评判如下 {WRITTEN}。", id="in the prose of another language"),
         pytest.param(f"[{WRITTEN}]", id="the only one in a list"),
         pytest.param(f"{WRITTEN}\n\nAgain:\n{json.dumps(json.loads(WRITTEN))}", id="said twice, and the same"),
-        pytest.param('{"verdict": "yes", "reason": "It is {so}."}\n' + WRITTEN, id="said twice, in another order"),
         pytest.param(f'<think>no? {{\'a\': 1}} {{"verdict": "no"}} or\nyes</think>\n{WRITTEN}', id="after thoughts"),
-        pytest.param(f"\n<think></think>{WRITTEN}", id="after no thoughts"),
-        pytest.param(WRITTEN[:-1] + ', "confidence": 0.9}', id="with a key more"),
-        pytest.param(WRITTEN[:-1] + ",}", id="with a comma too many"),
-        pytest.param(WRITTEN.replace('"yes"', '"Yes"'), id="with a label in another case"),
         pytest.param(WRITTEN[:-1] + ', "verdict": "yes"}', id="with a key said twice, and the same"),
     ],
 )
@@ -135,28 +126,12 @@ def test_what_a_model_writes_is_what_is_read(opinion, before, ascii_only):
 
 REFUSED = [
     pytest.param("", "^the reply is empty$", id="empty"),
-    pytest.param(" \n\t", "^the reply is empty$", id="blank"),
     pytest.param(
         "<think>yes</think>", "^the reply holds no JSON object, found '<think>yes</think>'$", id="thoughts alone"
     ),
-    pytest.param("Yes, it was.", "^the reply holds no JSON object, found 'Yes, it was.'$", id="prose"),
-    pytest.param(
-        "Ja, das Ziel wurde erreicht: erfüllt.", "^the reply holds no JSON object, found 'Ja, ", id="German prose"
-    ),
-    pytest.param(
-        '{"理由": "好", "结论": "是"}', "^reason: Field required, found .*; verdict: Field required", id="Chinese keys"
-    ),
-    pytest.param("null", "^the reply holds no JSON object, found 'null'$", id="null"),
-    pytest.param('"yes"', "^the reply holds no JSON object", id="a text"),
     pytest.param("{}", "^reason: Field required, found {}; verdict: Field required, found {}$", id="an empty object"),
-    pytest.param("{'verdict': 'yes'}", "^the reply holds no JSON object, found \"{'verdict': 'yes'}\"$", id="Python"),
     pytest.param(
         f"{WRITTEN} Or {WRITTEN.replace('yes', 'no')}", "^the reply holds two different JSON objects, ", id="two"
-    ),
-    pytest.param(
-        f'{{"city": "Paris"}} was asked for. {WRITTEN}',
-        "^the reply holds two different JSON objects, ",
-        id="two of which one fits",
     ),
     pytest.param(
         f'[{WRITTEN}, {{"verdict": "no"}}]', "^the reply holds two different JSON objects, ", id="a list of two"
@@ -180,44 +155,24 @@ REFUSED = [
         id="a key twice",
     ),
     pytest.param(
-        '{"a": {"b": 1, "b": true}}', "^the reply says 'b' twice, and differently$", id="a key twice, further in"
-    ),
-    pytest.param(
         '{"verdict": "yes", "reason": "so',
         "^the reply's JSON is broken: Unterminated string starting at: character 29, found '\"so'$",
         id="cut",
     ),
     pytest.param('{"share": NaN}', "^the reply holds NaN, which is no number$", id="NaN"),
-    pytest.param('{"share": -Infinity}', "^the reply holds -Infinity, which is no number$", id="infinity"),
     pytest.param('{"share": 1e999}', "^the reply holds the number '1e999', which is too large$", id="1e999"),
-    pytest.param(
-        '{"share": 1' + "0" * 5000 + "}",
-        "^the reply holds the number '1000*[.]{3}, which is too large$",
-        id="5000 digits",
-    ),
-    pytest.param(
-        WRITTEN[:-1] + ', "share": 1.1}',
-        "^share: Input should be less than or equal to 1, found 1.1$",
-        id="out of range",
-    ),
     pytest.param(
         WRITTEN[:-1] + ', "share": "high"}',
         "^share: Input should be a valid number.*, found 'high'$",
         id="of another type",
     ),
     pytest.param('{"verdict": "yes"}', "^reason: Field required, found {'verdict': 'yes'}$", id="no reason"),
-    pytest.param('{"reason": "so"}', "^verdict: Field required, found {'reason': 'so'}$", id="no verdict"),
-    pytest.param(
-        '{"reason": "so", "verdict": null}', "^verdict: Input should be 'yes' or 'no', found None$", id="verdict null"
-    ),
     pytest.param(
         '{"reason": "\\ud800", "verdict": "yes"}',
         "Invalid JSON: .*(hex escape|surrogate)",
         id="a lone surrogate, escaped",
     ),
-    pytest.param('{"reason": "\ud800", "verdict": "yes"}', "unicode", id="a lone surrogate"),
     pytest.param('{"a":' * 100_000, "^the reply's JSON is nested too deeply$", id="nested deeply"),
-    pytest.param('{"reason": ' + '{"a":' * 300 + "1" + "}" * 301, "recursion limit", id="nested less deeply"),
 ]
 
 
@@ -241,19 +196,13 @@ def test_no_reply_is_too_strange_to_be_refused(text):
 N = 250_000
 LONG = {
     "braces": "{" * N,
-    "braces and spaces": "{ " * (N // 2),
     "objects within objects": '{"a":' * (N // 5),
     "texts that do not end": '{"a' * (N // 3),
-    "texts of backslashes": '{"\\"' + '{\\"' * (N // 3 - 2),
     "one text that does not end": '{"a": "' + "x" * (N - 7),
-    "one number": '{"a": ' + "1" * (N - 7) + "}",
-    "empty objects": "{}" * (N // 2),
     "different objects": "".join(f'{{"a":{number}}}' for number in range(N // 11)),
-    "one key again and again": "{" + '"a":1,' * (N // 6 - 1) + '"a":1}',
     "one object in one key again and again": "{" + '"a":{"a":1},' * (N // 12 - 1) + '"a":2}',
     "thoughts": "<think>" * (N // 7),
     "prose": "x" * N,
-    "spaces": " " * N,
 }
 
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from judgekit.errors import (
     AuthenticationError,
-    BudgetError,
     JudgeDownError,
     LostError,
     ModelError,
@@ -26,7 +25,7 @@ from judgekit.judges.request import Reply
 from judgekit.judges.retry import Circuit, Retry
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
-from judgekit.score import Score, ledger, outage_memory
+from judgekit.score import outage_memory
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.scorers.repeat import Repeat
 from judgekit.scoring import scorer
@@ -162,18 +161,6 @@ def test_nothing_is_sent_any_more_in_this_run_and_the_next_run_tries_again(quest
     assert asyncio.run(ask()) == REPLY
 
 
-def test_outside_of_runs_each_request_tries_again(question):
-    server = Server([*[GONE] * 2, REPLY])
-    breaker = Retry(server, Circuit(), 2)
-
-    async def ask():
-        with pytest.raises(JudgeDownError):
-            await breaker.complete(question())
-        return await breaker.complete(question())
-
-    assert asyncio.run(ask()) == REPLY
-
-
 def test_a_request_that_is_canceled_while_it_tries_leaves_that_to_another(question):
     server, circuit = Server([*[GONE] * 3, REPLY]), Circuit()
     breaker = Retry(server, circuit, 4)
@@ -302,46 +289,11 @@ def test_a_fallback_that_answers_takes_over_and_the_first_judge_is_sent_nothing_
     assert len(attempts) <= 8 + 3
 
 
-def test_a_judge_is_down_when_its_fallbacks_are_too(dead, sample):
-    other = dead(params={"temperature": 1})
-    found = run(copies(sample, 3), [GOAL(dead(fallback=[other])), fine])
-    assert (len(found), found.stop_reason.count("is down")) == (3, 1)  # of one server, once
-
-
 def test_a_fallback_that_is_down_does_not_stop_a_judge_that_is_busy(dead, sample, server):
     server.script = [(503, {}, {})]
     busy = Judge("openai/judge-2", base_url=server.url, cache_mode="off", attempts=1, fallback=[dead()])
     found = run(copies(sample, 3), [GOAL(busy)])
     assert (found.stop_reason, [row.score.error for row in found]) == ("", ["OverloadError"] * 3)
-
-
-def test_a_new_run_in_the_same_loop_tries_again(dead, sample, achieved):
-    answers = [GONE, GONE, achieved]
-    judge = ScriptedJudge(answers, attempts=2)
-
-    async def twice():
-        return [await arun([sample], [GOAL(judge), fine]) for _ in range(2)]
-
-    first, second = asyncio.run(twice())
-    assert (len(first), bool(first.stop_reason)) == (1, True)
-    assert (second.stop_reason, [row.score.value for row in second]) == ("", [1.0, 1.0])
-
-
-def test_both_reasons_are_given_where_a_budget_is_spent_as_well(dead, sample):
-    @scorer
-    async def dear(sample: Sample) -> Score:
-        await asyncio.sleep(0.2)
-        raise BudgetError("the budget is spent")
-
-    found = run(copies(sample, 3), [GOAL(dead()), fine, dear], concurrency=1)
-    assert "openai/judge-1 at " in found.stop_reason
-    assert found.stop_reason.startswith("the budget is spent; ") or found.stop_reason.endswith("; the budget is spent")
-
-
-def test_attempts_that_reached_nobody_stay_visible_and_are_no_requests(dead, sample):
-    with ledger() as calls, pytest.raises(JudgeDownError):
-        GOAL(dead(attempts=3)).score(sample)
-    assert [(call.error, call.is_request, call.usd_paid) for call in calls] == [("UnreachableError", False, 0.0)] * 3
 
 
 def test_a_budget_of_requests_is_not_spent_on_connections_that_fail(dead, sample):

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import create_model
 
-from judgekit import audit, plan, resume, run
+from judgekit import audit, plan, run
 from judgekit.alignment.align import prepare
 from judgekit.analysis.labels import HumanLabel
-from judgekit.errors import ConfigError, JudgeDownError, ModelError
+from judgekit.errors import ConfigError, ModelError
 from judgekit.judges.doctor import diagnose
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
@@ -35,10 +34,8 @@ from judgekit.scorers.prompted import PromptScorer
 from judgekit.scorers.selective import Selective
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.scorers.topic import TopicAdherence
-from judgekit.scoring import scorer, signature
-from judgekit.traces.message import AIMessage, HumanMessage, MediaPart, TextPart, ToolCall, ToolMessage
+from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Trace
 
 SCALE = (("yes", 1.0), ("partly", 0.5), ("no", 0.0), ("none", "skipped"))
 PRICE = Price(0.1, 0.0, 0.01, written=0.125)
@@ -168,58 +165,6 @@ def test_prompts_become_a_choice_with_the_definitions_of_their_labels(server, na
         assert "in this order" not in question["instructions"]
 
 
-def test_recordings_as_messages_and_calls(server):
-    server.script = [good]
-    call = ToolCall("look", {"at": 1}, id="same")
-    trace = Trace(
-        messages=[
-            HumanMessage("Hello number 1"),
-            AIMessage("", tool_calls=[call, ToolCall("look", {"at": 2}, id="same")]),
-            ToolMessage("one", tool_call_id="same"),
-            ToolMessage("two", tool_call_id="same", is_error=True),
-            AIMessage("Done"),
-        ]
-    )
-    judge = decider(server, recording="messages")
-    scored = run([Sample(id="1", trace=trace)], prompted(judge, "a", "b"))
-    assert {score.error for score in rows(scored).values()} == {None}
-    _, *shown = server.requests[0].body["input"]
-    assert shown == [
-        {"role": "user", "content": "Hello number 1"},
-        {"type": "function_call", "call_id": "call_2_1", "name": "look", "arguments": '{"at":1}'},
-        {"type": "function_call", "call_id": "call_2_2", "name": "look", "arguments": '{"at":2}'},
-        {"type": "function_call_output", "call_id": "call_2_1", "output": "one"},
-        {"type": "function_call_output", "call_id": "call_2_2", "output": "error: two"},
-        {"role": "assistant", "content": "Done"},
-    ]
-    orphan = Trace(messages=[HumanMessage("Hello number 1"), ToolMessage("one"), AIMessage("Done")])
-    (row,) = run([Sample(id="2", trace=orphan)], prompted(judge, "a"))
-    assert (row.score.error, len(server.requests)) == ("RejectedError", 1)
-    assert signature(prompted(judge, "a")[0]) != signature(prompted(decider(server), "a")[0])
-
-
-def test_images_are_sent_as_parts(server):
-    server.script = [good]
-    dot = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-    shown = HumanMessage([TextPart("Hello number 1"), MediaPart(kind="image", url=dot)])
-    (row,) = run([Sample.of([shown, AIMessage("Hi")], id="1")], prompted(decider(server, images=True), "a"))
-    assert row.score.error is None
-    assert "input_image" in [part["type"] for part in server.requests[0].body["input"][1]["content"]]
-
-
-def test_a_refusal_of_one_answer_fails_that_score_alone(server):
-    def refuse(body):
-        status, headers, reply = good(body)
-        reply["answers"][1] = {"type": "refusal", "name": "q2"}
-        return status, headers, reply
-
-    server.script = [refuse]
-    scored = run(samples(), prompted(decider(server), "a", "b", "c"))
-    assert [score.error for score in rows(scored).values()] == [None, "RefusalError", None]
-    assert len(server.requests) == 1
-    assert sum(line.cost_usd for line in scored.summary) == pytest.approx(COST)
-
-
 @pytest.mark.parametrize(
     "fault",
     [
@@ -323,13 +268,6 @@ def test_a_reply_is_read_up_to_its_limit(server):
         assert row.score.error == error
 
 
-def test_without_usage_tokens_and_cost_are_unknown(server):
-    server.script = [lambda body: decision(good(body)[2]["answers"], usage=None)]
-    scored = run(samples(), prompted(decider(server), "a", "b"))
-    assert [(line.tokens, line.cost_usd) for line in scored.summary] == [(None, None)] * 2
-    assert {score.error for score in rows(scored).values()} == {None}
-
-
 @pytest.mark.parametrize(
     "refused",
     [
@@ -352,32 +290,16 @@ def test_what_needs_text_is_refused_before_anything_is_asked(refused):
         refused(Judge("openai-decisions/gpt-6-luna"))
 
 
-def test_a_function_that_needs_text_stops_the_run(server):
-    judge = decider(server)
-
-    @scorer(judge=judge, prompts=[prompt("a")])
-    async def own(sample):
-        await judge.ask(prompt("a"), sample, create_model("Text", reason=(str, ...)))
-
-    with pytest.raises(ConfigError, match="gives no text"):
-        run(samples(), [own])
-    assert server.requests == []
-
-
 @pytest.mark.parametrize(
     "settings",
     [
         {"tier": "flex"},
-        {"recording": "messages", "images": True},
-        {"recording": "messages", "conversation_tokens": 1000},
         {"fallback": [Judge("openai/gpt-6-luna")]},
     ],
 )
 def test_settings_that_decision_models_do_not_have(settings):
     with pytest.raises(ConfigError):
         Judge("openai-decisions/gpt-6-luna", **settings)
-    with pytest.raises(ConfigError, match="decision models"):
-        Judge("openai/gpt-6-luna", recording="messages")
 
 
 def test_replies_come_from_the_cache_also_without_text(server):
@@ -407,19 +329,6 @@ def test_up_to_400_questions_go_into_a_request(server):
     scored = run(samples(), many)
     assert sorted(len(request.body["questions"]) for request in server.requests) == [150, 300]
     assert {score.error for score in rows(scored).values()} == {None}
-
-
-def test_resume_asks_for_the_same_questions_and_writes_only_missing_rows(server, tmp_path):
-    server.script = [good]
-    scorers = prompted(decider(server), "a", "b", "c")
-    scored = run(samples(2), scorers, store=tmp_path / "runs.sqlite")
-    before = {(row.index, row.scorer): row.score.label for row in scored}
-    with scored.store.transaction() as db:
-        db.execute("DELETE FROM scores WHERE sample = 1 AND scorer = 1")
-        db.execute("DELETE FROM results")
-    again = resume(Run(scored.store, scored.record), data=samples(2), scorers=scorers)
-    assert {(row.index, row.scorer): row.score.label for row in again} == before
-    assert len(server.requests) == 2
 
 
 def test_a_plan_has_one_way_and_a_price(server):
@@ -537,9 +446,3 @@ def test_an_audit_finds_the_confidence_from_which_a_decision_model_is_right(serv
     ]
     (audited,) = audit(run_of_decisions, labels, guarantee=0.2).scorers
     assert 0.55 < audited.guarantee.threshold <= 0.85
-
-
-def test_a_server_that_is_down_was_not_asked(free_port, no_waits):
-    judge = Judge("openai-decisions/m", base_url=f"http://127.0.0.1:{free_port}/v1", attempts=1)
-    with pytest.raises(JudgeDownError, match="Connection"):
-        run(samples(), prompted(judge, "a", "b"))

@@ -179,11 +179,6 @@ def test_the_question_follows_the_conversation_and_has_no_line_like_those_of_a_r
         assert not [line for line in (reminder, *question) if re.match(r"\[|\||(system|user|assistant|tool)\b", line)]
 
 
-def test_the_system_part_is_the_same_for_all(recordings):
-    parts = {prompt.fill(sample).messages[0] for sample, prompt in zip(cycle(recordings), PROMPTS, strict=False)}
-    assert parts == {PROMPTS[0].fill(HARMLESS).messages[0]}
-
-
 def headers(text: str) -> list[tuple[str, str]]:
     """The headers of a rendering: the message's number, or those of many, and the first word behind it."""
     mark = text[1:13]
@@ -239,12 +234,6 @@ def test_a_score_says_how_much_of_the_recording_the_judge_was_not_shown(settings
     assert score.details["omitted_characters"] == omitted
 
 
-def test_a_score_says_nothing_of_that_where_the_judge_was_shown_all():
-    score = judged(HARMLESS, conversation_tokens=300)
-    assert score.reason == "Polite."
-    assert "omitted_characters" not in score.details
-
-
 def test_both_recordings_of_a_pair_are_shortened_and_counted():
     pair = LONG.model_copy(update={"baseline": Trace(messages=[*LONG.trace.messages, HumanMessage("z" * 5_000)])})
     [prompt] = [one for one in PROMPTS if one.name == "pairwise"]
@@ -260,10 +249,3 @@ def test_a_conversation_that_cannot_be_made_to_fit_is_a_failed_score():
     assert (
         "conversation_tokens: a budget of 100 tokens is too small for this conversation of 100 messages" in score.reason
     )
-
-
-def test_where_a_conversation_cannot_be_made_to_fit_the_fallback_is_asked():
-    roomy = ScriptedJudge([{"reason": "r", "evidence": [], "verdict": "yes"}], params={"roomy": 1})
-    many = Sample.of([HumanMessage("Go.")] * 100)
-    assert judged(many, conversation_tokens=100, fallback=[roomy]).label == "yes"
-    assert len(roomy.requests) == 1

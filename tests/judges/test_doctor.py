@@ -58,18 +58,6 @@ def test_a_judge_that_refuses_logprobs_is_asked_without(server):
     assert server.requests[1].body["temperature"] == 0
 
 
-def test_the_step_on_which_it_stands_is_found(server):
-    unheld = 400, {}, {"error": {"message": "response_format is not supported by this model"}}
-    server.script = [unheld, unheld, server.says(f"```json\n{json.dumps(TRUE)}\n```")]
-    assert examined(local(server)).output_mode == "text"
-
-
-def test_tokens_and_cost_that_nobody_says_are_unknown(server):
-    server.script = [server.says(TRUE, usage=None)]
-    found = examined(local(server))
-    assert (found.problem, found.usage, found.cost_usd) == ("", None, None)
-
-
 @pytest.mark.parametrize(
     ("line", "key", "reached", "problem"),
     [
@@ -90,15 +78,6 @@ def test_what_is_wrong_is_said(server, line, key, reached, problem):
 def test_a_judge_that_answers_wrongly_is_no_good(server):
     server.script = [server.says({"reason": "It is 5.", "verdict": "false"})]
     assert examined(local(server)).problem == "the judge says that 2 + 2 is not 4"
-
-
-def test_a_judge_that_keeps_to_no_form_is_no_good(server):
-    server.script = [server.says("Yes, of course.")]
-    found = examined(local(server))
-    assert (found.is_reachable, found.problem) == (
-        True,
-        "ReplyError: the reply holds no JSON object, found 'Yes, of course.'",
-    )
 
 
 def test_nobody_there(free_port):

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from judgekit.errors import AuthenticationError, ContextError, LostError, ModelError, ReplyError, TruncatedError
+from judgekit.errors import ContextError, LostError, ModelError, TruncatedError
 from judgekit.jobs.api import run
 from judgekit.judges.cache.replies import ReplyDatabase
 from judgekit.judges.judge import Judge
@@ -114,15 +114,6 @@ def test_a_schema_that_the_engine_cannot_use_is_left_out_from_then_on(local, sam
     assert "FormatError" not in [one.error for one in (*first.calls[1:], *second.calls)]
 
 
-def test_a_model_that_knows_no_schema_is_held_to_json(local, asked):
-    judge = local()
-    judge._schema_support.output_mode = "json_object"
-    with ledger() as calls, pytest.raises(ReplyError) as info:
-        asked(judge, Word)
-    assert isinstance(json.loads(info.value.text), dict)
-    assert [one.error for one in calls] == ["ReplyError"] * 2
-
-
 @pytest.mark.parametrize("form", ["Well: {}. So it is.", "```json\n{}\n```"])
 def test_a_model_that_is_held_to_nothing_is_read_all_the_same(local, asked, form):
     answer = Word(verdict="certainly, for all that anybody can see")
@@ -135,13 +126,6 @@ def test_a_model_that_is_held_to_nothing_is_read_all_the_same(local, asked, form
 
 
 # Refusals
-
-
-def test_a_wrong_key_is_refused_once(local, asked, monkeypatch):
-    monkeypatch.setenv("ENGINE_KEY", "sk-mistaken")
-    with ledger() as calls, pytest.raises(AuthenticationError, match=r"HTTP 401.*Invalid API Key"):
-        asked(local(), Word)
-    assert [one.error for one in calls] == ["AuthenticationError"]
 
 
 def test_a_wrong_address_is_told_from_a_wrong_key(local, engine, asked):
@@ -229,14 +213,6 @@ def test_a_seed_makes_a_draw_reproducible_and_each_draw_has_its_own(local, sampl
     replies = ReplyDatabase(kept)
     assert len({(parts["repeat"], parts["params"]) for parts in replies.digests()}) == 5
     replies.close()
-
-
-def test_a_question_that_was_answered_is_not_asked_again(local, asked):
-    judges = [local(cache_mode="read_write") for _ in range(2)]
-    first, second = (asked(judge, Opinion) for judge in judges)
-    assert first.answer == second.answer
-    assert [(one.cached, one.tokens_paid > 0) for one in first.calls] == [(False, True)]
-    assert [(one.cached, one.tokens_paid) for one in second.calls] == [(True, 0)]
 
 
 # Whole runs

@@ -17,7 +17,6 @@ import pytest
 
 from judgekit import errors
 from judgekit.judges.judge import Judge
-from judgekit.score import ledger
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.scoring import attempt
 from judgekit.traces.message import Usage
@@ -100,7 +99,6 @@ def is_mended(what: str, content: object) -> Fault:
     return Fault(what, [says(content), GOOD], ["ReplyError", None])
 
 
-DATE = {"date": "Fri, 20 Nov 2026 14:00:00 GMT"}
 FORM = "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model."
 LIMITED = {"params": {"max_tokens": 64}}
 HTTP = [
@@ -113,22 +111,8 @@ HTTP = [
         attempts=1,
     ),
     passes("429 with seconds", refuses(429, **{"retry-after": "0.02"}), "RateLimitError"),
-    passes("429 with milliseconds", refuses(429, **{"retry-after-ms": "20"}), "RateLimitError"),
-    passes("429 with a date", refuses(429, **DATE, **{"retry-after": DATE["date"]}), "RateLimitError"),
-    passes(
-        "429 with a date in the past",
-        refuses(429, **{"retry-after": "Mon, 01 Jan 2001 00:00:00 GMT"}),
-        "RateLimitError",
-    ),
-    passes("429 with words", refuses(429, **{"retry-after": "soon"}), "RateLimitError"),
-    passes("429 with a negative number", refuses(429, **{"retry-after": "-5"}), "RateLimitError"),
-    passes("429 without a body", (429, {}, b""), "RateLimitError"),
     Fault("429 for ever", [refuses(429)], ["RateLimitError"] * 10, "RateLimitError"),
-    lasts("429 for ever, asked once", refuses(429), "RateLimitError", attempts=1),
     stops("429 until tomorrow", refuses(429, **{"retry-after": "86400"}), "QuotaError"),
-    stops(
-        "429 until a far date", refuses(429, **DATE, **{"retry-after": "Sat, 21 Nov 2026 14:00:00 GMT"}), "QuotaError"
-    ),
     stops("429 insufficient_quota", refuses(429, code="insufficient_quota"), "QuotaError"),
     stops("402", refuses(402), "QuotaError"),
     fails(
@@ -136,30 +120,17 @@ HTTP = [
         refuses(429, "Request too large for gpt on tokens per min"),
         "ContextError",
     ),
-    passes("529", refuses(529), "RateLimitError"),
     *(passes(f"{status}", refuses(status), "OverloadError") for status in (408, 409, 425, 500, 502, 503, 520)),
     *(passes(f"{status}", refuses(status), "LostError") for status in (504, 524)),
-    passes("502 html", (502, {"content-type": "text/html"}, b"<html>Bad gateway</html>"), "OverloadError"),
-    passes("503 that is not UTF-8", (503, {"content-type": "text/html; charset=klingon"}, b"<p>\xff"), "OverloadError"),
-    passes("503 with seconds", refuses(503, **{"retry-after": "0.02"}), "OverloadError"),
     fails("503 until tomorrow", refuses(503, **{"retry-after": "86400"}), "OverloadError"),
     lasts("500 for ever", refuses(500), "OverloadError"),
-    lasts("500 for ever, asked once", refuses(500), "OverloadError", attempts=1),
     stops("401", refuses(401, code="invalid_api_key"), "AuthenticationError"),
     stops("403", refuses(403), "AuthenticationError"),
     fails("403 flagged", refuses(403, "Your input was flagged by moderation."), "FilterError"),
     stops("404 of the model", refuses(404, code="model_not_found"), "ModelError"),
-    stops("404 of the address", (404, {"content-type": "text/html"}, b"<html>Not found</html>"), "ModelError"),
-    stops("405", (405, {}, b""), "ModelError"),
-    stops("400 of the model", refuses(400, "x is not a valid model ID"), "ModelError"),
     stops("a redirection to itself", (308, {"location": "/v1/chat/completions"}, b""), "ModelError"),
     fails("400", refuses(400), "RejectedError"),
-    fails("422", (422, {}, {"detail": [{"msg": "Nope."}]}), "RejectedError"),
-    fails("501", refuses(501), "RejectedError"),
     fails("400 context", refuses(400, code="context_length_exceeded"), "ContextError"),
-    fails("400 context, in words", refuses(400, "This model's maximum context length is 8192 tokens."), "ContextError"),
-    fails("413", (413, {}, b""), "ContextError"),
-    fails("400 content_filter", refuses(400, code="content_filter"), "FilterError"),
     Fault("400 schema", [refuses(400, FORM), GOOD], ["FormatError", None]),
     Fault("400 schema, then JSON mode", [refuses(400, FORM), refuses(400, FORM), GOOD], ["FormatError"] * 2 + [None]),
     Fault("400 form, whichever", [refuses(400, FORM)], ["FormatError"] * 3, "FormatError"),
@@ -168,11 +139,8 @@ HTTP = [
 
 ENDINGS = [
     fails("content_filter", says("so f", finish_reason="content_filter"), "FilterError"),
-    fails("content_filter with an answer", says(ACHIEVED, finish_reason="content_filter"), "FilterError"),
     fails("refusal", says(None, message={"refusal": "I won't."}), "RefusalError"),
     fails("length", says('{"user_go', finish_reason="length"), "TruncatedError"),
-    fails("length with an answer", says(ACHIEVED, finish_reason="length"), "TruncatedError"),
-    fails("length while thinking", says(None, finish_reason="length"), "TruncatedError"),
     Fault("length with a limit", [says("{", finish_reason="length"), GOOD], ["TruncatedError", None], settings=LIMITED),
     Fault(
         "length with any limit",
@@ -186,72 +154,41 @@ ENDINGS = [
 
 TRANSPORT = [
     passes("closed before headers", (b"", "close")),
-    passes("reset before headers", (b"", "reset")),
-    passes("reset within headers", (b"HTTP/1.1 200 OK\r\ncontent-le", "reset")),
     passes("reset mid-body", (HEAD + b'{"choices"', "reset")),
-    passes("body shorter than it says", (HEAD + b'{"choices"', "close")),
     lasts("reset for ever", (b"", "reset"), "LostError"),
     passes("reset within an error's body", (b"HTTP/1.1 500 Oops\r\ncontent-length: 1000\r\n\r\n{", "reset")),
-    passes("no chunk", (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n", "close")),
-    passes("no HTTP", (b"SSH-2.0-OpenSSH_9.6\r\n", "close")),
     passes("a header without end", (b"HTTP/1.1 200 OK\r\nx: " + b"x" * 200_000 + b"\r\n\r\n", "close")),
     passes("no gzip", (200, {"content-encoding": "gzip"}, b"{}")),
-    passes("half a gzip", (200, {"content-encoding": "gzip"}, gzip.compress(WHOLE)[:40])),
     passes("hangs before headers", (b"", "hang"), timeout=0.5),
-    passes("hangs before the body", (HEAD, "hang"), timeout=0.5),
     passes("drips", (HEAD, "drip"), timeout=0.5),
     lasts("hangs for ever", (b"", "hang"), "LostError", timeout=0.3, attempts=2),
     passes("truncated JSON", (200, {}, WHOLE[:-9])),
     passes("an empty body", (200, {}, b"")),
-    passes("204", (204, {}, b"")),
     passes("invalid UTF-8", (200, {}, WHOLE.replace(b"Knows", b"Kn\xf6ws"))),
-    passes("html", (200, {"content-type": "text/html"}, b"<html>It works!</html>")),
-    passes("a stream of events", (200, {"content-type": "text/event-stream"}, b"data: {}\n\ndata: [DONE]\n\n")),
     passes("10 MB of nothing", (200, {}, b" " * 10_000_000)),
-    passes("JSON without end", (200, {}, b"[" * 100_000)),
     passes("an error as a success", (200, {}, {"error": {"message": "Nope."}})),
     passes("an error as a success, with a status", (200, {}, {"error": {"code": 502}}), "OverloadError"),
-    passes("a rate limit as a success", (200, {}, {"error": {"code": 429}, "choices": []}), "RateLimitError"),
     stops("a refused key as a success", (200, {}, {"error": {"code": 401}}), "AuthenticationError"),
     passes("choices []", (200, {}, {"choices": []})),
-    passes("choices null", (200, {}, {"choices": None})),
-    passes("message null", (200, {}, {"choices": [{"message": None}]})),
-    passes("a lone surrogate in the completion", (200, {}, b'{"choices": [{"message": {"content": "\\ud800"}}]}')),
-    is_read("another content type", (200, {"content-type": "text/plain"}, GOOD[2])),
     is_read("gzip", (200, {"content-encoding": "gzip"}, gzip.compress(WHOLE))),
-    is_read("a header that is not ASCII", (200, {"x-region": "Zürich"}, GOOD[2])),
-    is_read(
-        "a preface",
-        (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(WHOLE) + WHOLE, "close"),
-    ),
     is_read(
         "chunks",
         (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(WHOLE), WHOLE), "close"),
     ),
-    is_read("no length", (b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n" + WHOLE, "close")),
 ]
 
 CONTENT = [
     is_mended("content null", None),
     is_mended("content empty", ""),
     is_mended("prose", "Yes, I think so."),
-    is_mended("prose in another language", "はい、目標は達成されました。"),
     is_mended("half a JSON", TEXT[:-9]),
-    is_mended("a list", [3, 4]),
     is_mended("two different objects", f"{TEXT} or {TEXT.replace('achieved', 'not_achieved')}"),
-    is_mended("a key twice", TEXT[:-3] + ', "verdict": "not_achieved"}]}'),
     is_mended("no verdict", {"goals": [{name: GOAL[name] for name in GOAL if name != "verdict"}]}),
     is_mended("another verdict", achieved(verdict="partly")),
-    is_mended("verdict null", achieved(verdict=None)),
     is_mended("messages that are not there", achieved(evidence=[3, 99])),
     is_mended("NaN", achieved(evidence=[float("nan")])),
-    is_mended("infinity", achieved(evidence=[float("inf")])),
-    is_mended("1e999", TEXT.replace("[3, 4]", "[1e999]")),
-    is_mended("a number of 5000 digits", TEXT.replace("[3, 4]", f"[{'9' * 5000}]")),
     is_mended("a lone surrogate", TEXT.replace("Knows", "\\ud800")),
-    is_mended("objects within objects", '{"a":' * 50_000),
     is_mended("10 MB", "x" * 10_000_000),
-    is_mended("an answer of 10 MB", achieved(reason="x" * 10_000_000)),
     Fault("half a JSON, twice", [says("{")], ["ReplyError"] * 2, "ReplyError"),
     Fault("empty, then out of order", [says(""), refuses(503), GOOD], ["ReplyError", "OverloadError", None]),
     Fault(
@@ -260,15 +197,6 @@ CONTENT = [
         ["ReplyError", "RefusalError"],
         "RefusalError",
     ),
-    is_read("keys that nobody asked for", says(achieved(confidence=0.9, evidence_text=[]))),
-    is_read("fenced", says(f"```json\n{json.dumps(ACHIEVED, indent=2)}\n```")),
-    is_read("in prose", says(f"Here you are:\n{TEXT}\nAnything else?")),
-    is_read("after thoughts", says(f"<think>{{hm}}</think>{TEXT}")),
-    is_read(
-        "in parts",
-        says(None, message={"content": [{"type": "text", "text": TEXT[:9]}, {"type": "text", "text": TEXT[9:]}]}),
-    ),
-    is_read("without a finish reason", says(ACHIEVED, finish_reason=None)),
     Fault("not achieved", [says(achieved(verdict="not_achieved"))], [None], 0.0),
 ]
 
@@ -320,16 +248,6 @@ def test_the_matrix_knows_every_error_that_a_provider_can_lead_to():
     assert known == of_judges - own - nobody - {"JudgeError"}
 
 
-def test_where_nobody_is_the_judge_is_down_and_nothing_was_paid(scored, free_port, no_waits):
-    url = f"http://127.0.0.1:{free_port}/v1"
-    with (
-        ledger() as calls,
-        pytest.raises(errors.JudgeDownError, match=rf"^openai/judge-1 at {url}: .*tried 3 times in "),
-    ):
-        scored(url, attempts=3)
-    assert [(call.error, call.usd_paid, call.is_request) for call in calls] == [("UnreachableError", 0.0, False)] * 3
-
-
 # What a request costs that came to nothing.
 
 
@@ -377,21 +295,6 @@ def test_the_server_is_left_alone_for_as_long_as_it_says(server, scored, headers
     assert score.value == 1.0
     times = [received.at for received in server.requests]
     assert all(later - earlier >= 0.2 for earlier, later in pairwise(times))
-
-
-def test_a_reply_that_was_cut_off_gets_twice_the_room(server, scored):
-    server.script = [says("{", finish_reason="length"), GOOD]
-    scored(server.url, params={"max_completion_tokens": 64})
-    assert [received.body["max_completion_tokens"] for received in server.requests] == [64, 128]
-
-
-def test_a_reply_of_no_use_is_shown_to_the_judge_with_what_is_wrong_with_it(server, scored):
-    server.script = [says(achieved(verdict="partly")), GOOD]
-    scored(server.url)
-    first, second = (received.body["messages"] for received in server.requests)
-    assert second[:-2] == first
-    assert second[-2] == {"role": "assistant", "content": json.dumps(achieved(verdict="partly"))}
-    assert "verdict: Input should be 'achieved' or 'not_achieved', found 'partly'" in second[-1]["content"]
 
 
 def test_a_very_long_reply_is_not_sent_back_whole(server, scored):

@@ -126,15 +126,6 @@ def test_images_are_sent_as_data_in_their_places(server, scorer):
     assert "This recording has images" in server.requests[-1].body["messages"][0]["content"]
 
 
-def test_the_type_sent_is_that_of_the_bytes_and_data_urls_are_data(server, scorer):
-    server.script = [server.says(GOOD)]
-    told = image(mime_type="image/jpeg")
-    by_url = MediaPart(kind="image", url=f"data:image/png;base64,{PNG}")
-    scored(scorer(Judge("openai/m", base_url=server.url, images=True)), recording(told, by_url))
-    assert [one["url"][:22] for one in pictures(server)] == ["data:image/png;base64,"] * 2
-    assert (by_url.url, by_url.data, by_url.mime_type) == (None, PNG, "image/png")
-
-
 def test_equal_images_are_one_entry_of_the_cache_and_others_are_not(server, scorer):
     server.script = [server.says(GOOD)]
     judged = scorer(Judge("openai/m", base_url=server.url, images=True))
@@ -175,15 +166,6 @@ def test_an_image_that_is_not_shown_is_said_with_the_reason(server, scorer, fiel
     assert (told["kind"], told["count"]) == ("image", 1)
     assert "] image 1: not shown\n" in sent(server)[0]["text"]
     assert "] image 2: image/png, 60 x 40" in sent(server)[0]["text"]
-
-
-@pytest.mark.filterwarnings("ignore:Sending a large body")  # of aiohttp, which Python shows to nobody by default
-def test_a_larger_image_is_sent_where_the_limit_allows_it(server, scorer):
-    server.script = [server.says(GOOD)]
-    judge = Judge("openai/m", base_url=server.url, images=ImageSettings(max_bytes=30_000_000))
-    (score,) = scored(scorer(judge), recording(image(LARGE)))
-    assert score.warnings == ()
-    assert [len(one["url"]) for one in pictures(server)] == [len(LARGE) + len("data:image/png;base64,")]
 
 
 def test_a_server_that_rejects_an_image_fails_the_score(server, scorer):

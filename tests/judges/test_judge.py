@@ -4,9 +4,6 @@ import asyncio
 import copy
 import gc
 import json
-import os
-import subprocess
-import sys
 import threading
 from typing import Any, Literal
 
@@ -28,7 +25,6 @@ from judgekit.errors import (
     RejectedError,
     ReplayError,
     ReplyError,
-    StoreError,
     TruncatedError,
 )
 from judgekit.formats.reading import read
@@ -42,18 +38,16 @@ from judgekit.judges.schema import strict_schema
 from judgekit.judges.scripted import ScriptedClient, ScriptedJudge
 from judgekit.score import JudgeCall, independent_repeat, ledger, outage_memory
 from judgekit.scorers.failure_analysis import FailureAnalysis
-from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference, GoalAnswer
+from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference
 from judgekit.scorers.tool_calls.accuracy import ToolCallAccuracy
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.scorers.topic import TopicAdherence
-from judgekit.scoring import attempt
-from judgekit.traces.message import HumanMessage, Usage
+from judgekit.traces.message import Usage
 from judgekit.traces.sample import Sample
 
 pytestmark = pytest.mark.usefixtures("no_waits")
 
 GOAL = load_prompt("agent_goal_without_reference")
-GOAL_VERSION = GOAL.version(strict_schema(GoalAnswer))
 
 
 class Opinion(BaseModel):
@@ -160,12 +154,6 @@ def test_a_broken_reply_is_shown_back_once_with_its_problem_and_may_be_mended(
     assert {**second, "messages": []} == {**first, "messages": []}
 
 
-def test_a_reply_that_is_empty_is_shown_back_as_well(server, local, asked):
-    server.script = [server.says(""), server.says(YES)]
-    assert asked(local()).answer.verdict == "yes"
-    assert "the reply is empty" in server.requests[1].body["messages"][-1]["content"]
-
-
 def test_a_reply_that_stays_broken_is_an_error_that_keeps_its_text(server, local, asked):
     server.script = [server.says('{"first": 1}'), server.says('{"second": 2}'), server.says(YES)]
     with (
@@ -189,55 +177,12 @@ def test_what_the_check_of_a_scorer_refuses_is_shown_back_too(asked):
     assert "That reply cannot be used: says yes to everything\n" in judge.requests[1].messages[-1].content
 
 
-@pytest.mark.parametrize("evidence", [[0], [6], [-1, 99]])
-def test_numbers_of_messages_that_are_not_there_are_mended(sample, goal, achieved, evidence):
-    judge = ScriptedJudge([{"goals": [goal | {"evidence": evidence}]}, achieved])
-    score = asyncio.run(AgentGoalAccuracyWithoutReference(judge).ascore(sample))
-    assert (score.status, score.value, score.details) == ("scored", 1.0, achieved)
-    assert [one.error for one in score.calls] == ["ReplyError", None]
-    complaint = f"cites the messages {evidence}; the conversation has messages 1 to 5\n"
-    assert complaint in judge.requests[1].messages[-1].content
-
-
 @pytest.mark.parametrize("error", [RefusalError("no"), TruncatedError("cut"), FilterError("no")])
 def test_a_reply_that_is_withheld_is_not_asked_for_again(asked, error):
     judge = ScriptedJudge([error, YES])
     with pytest.raises(type(error)):
         asked(judge)
     assert len(judge.requests) == 1
-
-
-def test_the_failed_attempts_of_a_score_stay_in_its_calls(server, local, sample, achieved):
-    server.script = [(503, {}, {}), (429, {"retry-after": "0.01"}, {}), server.says(achieved)]
-    score = asyncio.run(AgentGoalAccuracyWithoutReference(local(price=PRICE)).ascore(sample))
-    assert (score.value, score.reason, len(server.requests)) == (1.0, "The tool says dry.", 3)
-    assert without_time(score.calls) == [
-        call(prompt=GOAL_VERSION, error="OverloadError"),
-        call(prompt=GOAL_VERSION, error="RateLimitError"),
-        call(prompt=GOAL_VERSION, **PAID),
-    ]
-
-
-def test_a_failed_score_keeps_its_calls_and_says_where(server, local, sample):
-    server.script = [(500, {}, {"error": {"message": "Out of order."}})]
-    score = asyncio.run(attempt(AgentGoalAccuracyWithoutReference(local(attempts=3)), sample))
-    assert (score.status, score.value) == ("failed", None)
-    assert score.reason.startswith(f"OverloadError: openai/judge-1 at {server.url}: HTTP 500: ")
-    assert "Out of order." in score.reason
-    assert [one.error for one in score.calls] == ["OverloadError"] * 3
-    assert len(server.requests) == 3
-
-
-def test_a_whole_number_of_questions_is_never_more_than_allowed_at_once(stub, sample):
-    client = stub([Reply(text=json.dumps(YES))])
-    judge = Judge("any/m", client=client, cache_mode="off", concurrency=4)
-
-    async def ask_all():
-        await asyncio.gather(*(ask(judge, sample, repeat) for repeat in range(20)))
-
-    asyncio.run(ask_all())
-    assert len(client.requests) == 20
-    assert client.most_at_once == 4
 
 
 # Loops and threads
@@ -290,13 +235,6 @@ def test_a_judge_that_is_forgotten_in_a_running_loop_closes_its_connections(serv
         gc.enable()
 
 
-def test_a_client_is_closed_when_the_loop_ends_on_an_error(stub, asked):
-    client = stub([RefusalError("no")])
-    with pytest.raises(RefusalError):
-        asked(Judge("any/m", client=client))
-    assert client.closed == 1
-
-
 # What is kept
 
 
@@ -343,28 +281,6 @@ def test_another_judge_asks_for_itself(cached, asked, settings):
     assert len(client.requests) == 2
 
 
-class Other(BaseModel):
-    reason: str
-    verdict: Literal["yes", "no"]
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"prompt": load_prompt("topic_adherence")},
-        {"sample": Sample.of([HumanMessage("Something else.")])},
-        {"answer": Other},
-    ],
-    ids=lambda other: next(iter(other)),
-)
-def test_another_question_is_asked_for_itself(cached, sample, other):
-    client = ScriptedClient([YES, YES | {"verdict": "no"}])
-    judge, question = judge_of(client, cached), {"prompt": GOAL, "sample": sample, "answer": Opinion}
-    verdicts = [asyncio.run(judge.ask(**question | change)).answer.verdict for change in ({}, other, {}, other)]
-    assert verdicts == ["yes", "no", "yes", "no"]
-    assert len(client.requests) == 2
-
-
 def test_a_changed_word_in_a_prompt_file_asks_again(cached, sample, tmp_path):
     client = ScriptedClient([YES, YES | {"verdict": "no"}])
     verdicts = []
@@ -400,12 +316,6 @@ def kept_in(path):
     return digests
 
 
-def test_another_draw_of_a_question_is_asked_for_itself(cached, asked):
-    client = ScriptedClient([YES, YES | {"verdict": "no"}])
-    judge = judge_of(client, cached)
-    assert [asked(judge, repeat=repeat).answer.verdict for repeat in (0, 1, 0, 1)] == ["yes", "no", "yes", "no"]
-
-
 FAILURES = {
     "refused": {"message": {"content": None, "refusal": "No."}, "finish_reason": "stop"},
     "truncated": {"message": {"content": json.dumps(YES)}, "finish_reason": "length"},
@@ -427,39 +337,6 @@ def test_a_reply_that_is_no_answer_is_never_kept(server, local, asked, cached, c
     assert asked(judge).answer.verdict == "yes"
     assert len(server.requests) == sent + 1
     assert len(kept_in(cached)) == 1
-
-
-@pytest.mark.parametrize("line", [(500, {}, {}), (401, {}, {}), (200, {}, b""), (b"", "reset")], ids=str)
-def test_a_request_that_failed_is_never_kept(server, local, asked, cached, line):
-    server.script = [line]
-    with pytest.raises(JudgeError):
-        asked(local(cache=cached))
-    assert kept_in(cached) == []
-
-
-def test_many_scorers_that_ask_the_same_at_once_send_one_request(server, local, sample, cached, achieved):
-    server.script = [server.says(achieved)]
-    scorer = AgentGoalAccuracyWithoutReference(local(cache=cached, price=PRICE))
-
-    async def ask():
-        return await asyncio.gather(*(scorer.ascore(sample) for _ in range(50)))
-
-    first, *others = asyncio.run(ask())
-    assert len(server.requests) == 1
-    assert without_time(first.calls) == [call(prompt=GOAL_VERSION, **PAID)]
-    for score in others:
-        assert tuple(without_time(score.calls)) == (
-            call(prompt=GOAL_VERSION, **PAID | {"cached": True, "cost_usd": 0.0, "saved_usd": None}),
-        )
-        assert score.value == 1.0
-
-
-def test_a_cache_that_cannot_be_used_fails_before_anything_is_sent(server, local, asked, tmp_path):
-    judge = local(cache=tmp_path)
-    for use in (judge.check, lambda: asked(judge)):
-        with pytest.raises(StoreError, match="cannot be used as a cache"):
-            use()
-    assert server.requests == []
 
 
 def test_the_cache_is_where_the_work_is_done_and_not_for_git(server, asked, tmp_path):
@@ -488,19 +365,6 @@ def test_replay_answers_for_a_provider_that_nobody_knows_without_a_key(asked, tm
     assert [(one.cached, one.cost_usd) for one in judgment.calls] == [(True, 0.0)]
     with pytest.raises(ReplayError, match=r"the nearest recorded request differs in repeat$"):
         asked(judge, repeat=1)
-
-
-def test_replay_of_a_reply_that_no_longer_fits_is_an_error_and_no_new_question(asked, tmp_path):
-    client = ScriptedClient([YES])
-    judge = Judge("any/m", client=client, cache=tmp_path / "replies.sqlite")
-    asked(judge)
-
-    def check(*_):
-        raise ValueError("not any more")
-
-    with pytest.raises(ReplyError, match="cannot be used: not any more"):
-        asked(judge.model_copy(update={"cache_mode": "replay"}), check=check)
-    assert len(client.requests) == 1
 
 
 def test_the_shipped_replies_answer_every_question_about_the_shipped_conversations(examples):
@@ -535,14 +399,6 @@ def test_the_limit_counts_over_loops_and_cached_replies_are_free(server, local, 
     assert len(server.requests) == 2
 
 
-def test_the_repair_of_a_reply_counts_too(asked):
-    client = ScriptedClient(["{", YES])
-    with ledger() as calls, pytest.raises(BudgetError):
-        asked(Judge("any/m", client=client, cache_mode="off", budget=Budget(requests=1)))
-    assert [one.error for one in calls] == ["ReplyError"]
-    assert len(client.requests) == 1
-
-
 def test_a_missing_key_is_an_error_before_any_request(server, local, asked):
     judge = local(api_key_env="MY_KEY")
     for use in (judge.check, lambda: asked(judge)):
@@ -570,16 +426,6 @@ def test_a_server_of_ones_own_is_sent_the_key_that_is_named_for_it_and_no_other(
     assert "sk-provider" not in str(received)
 
 
-def test_a_judge_without_an_address_asks_its_provider_whatever_the_environment_says(mocked, asked, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-provider")
-    monkeypatch.setenv("OPENAI_BASE_URL", "https://elsewhere.test/v1")
-    body = {"choices": [{"message": {"content": json.dumps(YES)}}]}
-    route = mocked.post("https://api.openai.com/v1/chat/completions").respond(json=body)
-    assert asked(Judge("openai/judge-model")).answer.verdict == "yes"
-    assert route.call_count == 1
-    assert route.calls[0].request.headers["authorization"] == "Bearer sk-provider"
-
-
 @pytest.mark.parametrize("status", [200, 400, 401, 429])
 def test_the_key_is_nowhere_but_in_the_request(server, local, asked, monkeypatch, cached, status):
     monkeypatch.setenv("MY_KEY", "sk-very-private")
@@ -595,14 +441,6 @@ def test_the_key_is_nowhere_but_in_the_request(server, local, asked, monkeypatch
 
 
 # Names and copies
-
-
-def test_a_model_may_have_slashes_in_its_name(server, local, asked):
-    server.script = [server.says(YES)]
-    judge = Judge("openai/Qwen/Qwen3-32B", base_url=server.url)
-    assert (judge.provider, judge.endpoint) == ("openai", server.url)
-    assert asked(judge).calls[0].judge == "openai/Qwen/Qwen3-32B"
-    assert server.requests[0].body["model"] == "Qwen/Qwen3-32B"
 
 
 COPIES = {
@@ -743,34 +581,6 @@ def test_logprobs_are_there_where_the_parameters_ask_for_them(server, local, ask
         assert [(one.token, one.logprob) for one in found.top_logprobs] == [("no", -1.5)]
     assert len(server.requests) == 1
     assert server.requests[0].body["top_logprobs"] == 1
-
-
-def test_no_logprobs_are_none(server, local, asked):
-    server.script = [server.says(YES)]
-    assert asked(local()).logprobs is None
-
-
-FREED = """
-import asyncio, gc, sys
-from judgekit import AgentGoalAccuracyWithoutReference, AIMessage, HumanMessage, Judge, Sample, arun
-
-async def main(url):
-    samples = [Sample.of([HumanMessage("Book it."), AIMessage("It is booked.")], id="one")]
-    await arun(samples, [AgentGoalAccuracyWithoutReference(Judge("openai/judge", base_url=url))])
-
-asyncio.run(main(sys.argv[1]))
-gc.collect()
-"""
-
-
-def test_a_judge_that_is_forgotten_as_its_loop_ends_is_closed_in_silence(server, goal):
-    server.script = [server.says({"goals": [goal | {"evidence": [1]}]})]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONWARNINGS": "error::ResourceWarning"}
-    ended = subprocess.run(  # noqa: S603 - the script above
-        [sys.executable, "-c", FREED, server.url], env=environment, capture_output=True, text=True, check=False
-    )
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert len(server.requests) == 1
 
 
 class _Own(ScriptedClient):

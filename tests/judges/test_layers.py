@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from judgekit.errors import AuthenticationError, BudgetError, OfflineError, StoreError
+from judgekit.errors import AuthenticationError, StoreError
 from judgekit.judges.cache.cache import Cache, ReplayClient
 from judgekit.judges.cache.cassettes import Cassette
 from judgekit.judges.cache.store import SQLiteReplyStore
@@ -25,7 +25,7 @@ from judgekit.judges.providers.price import Price
 from judgekit.judges.request import Reply
 from judgekit.judges.retry import Retry
 from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
-from judgekit.score import ledger, planning
+from judgekit.score import planning
 
 ASKING = [Retry, RateLimit, StructuredOutput, CallRecorder]
 OWN = {"base_url": "http://localhost:8000/v1"}
@@ -129,13 +129,6 @@ def test_closing_that_is_canceled_closes_the_client(stub):
     assert inner.closed == 1
 
 
-def test_two_clients_have_no_reply_in_common_unless_they_say_that_they_are_one(question):
-    first, second, third = (Anonymous(identity=one) for one in ("a", "a", "b"))
-    assert [asked(one, question) for one in (first, second, third, first)] == [
-        *(first.text, first.text, third.text, first.text)
-    ]
-
-
 def test_an_identity_may_be_a_member_of_an_enumeration(question):
     server = StrEnum("Server", {"FIRST": "a"})
     first, second = Anonymous(identity=server.FIRST), Anonymous(identity="a")
@@ -165,16 +158,6 @@ def test_a_dry_run_counts_no_cached_reply_of_a_client_without_an_identity(questi
     assert plan.replies is not None
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [{"query": {"api-version": "1"}}, {"query": {"api-version": "2"}}, {"headers": {"x": "1"}}, {"client": "x"}],
-)
-def test_what_a_reply_depends_on_is_part_of_the_key(question, parts):
-    plain, other = question(), question(key_parts=parts)
-    assert plain.key != other.key == question(key_parts=parts).key
-    assert plain.digests.items() ^ other.digests.items() == {(next(iter(parts)), other.digests[next(iter(parts))])}
-
-
 @pytest.mark.parametrize(("name", "kind"), [("r.jsonl", Cassette), ("r.sqlite", SQLiteReplyStore)])
 def test_replay_has_nothing_behind_it_that_could_ask(tmp_path, name, kind):
     (tmp_path / name).touch()
@@ -194,22 +177,6 @@ def test_offline_there_is_nothing_that_could_reach_a_provider_elsewhere(monkeypa
     assert kinds(Judge("openai/m", offline=True)) == [Cache, OfflineClient]
     assert kinds(Judge("openai/m", offline=True, base_url="https://judge.test/v1", cache_mode="off")) == [OfflineClient]
     assert kinds(Judge("openai/m", offline=True, **OWN)) == [Cache, *ASKING, DeferredClient]
-
-
-def test_offline_no_key_is_needed_and_what_is_cached_is_used(stub, question):
-    asked, request = stub(), question(base_url="https://api.openai.com/v1")
-
-    async def ask(judge):
-        async with built(judge) as client:
-            return await client.complete(request)
-
-    offline = Judge("openai/m", offline=True, budget=Budget(requests=0))
-    with ledger() as calls, pytest.raises(OfflineError):
-        asyncio.run(ask(offline))
-    assert calls == []  # nothing was sent
-    asyncio.run(ask(Judge("openai/m", client=asked)))
-    assert asyncio.run(ask(offline)).text == "{}"
-    assert len(asked.requests) == 1
 
 
 def test_the_layers_get_the_settings_of_the_judge(stub):
@@ -262,24 +229,6 @@ def test_clients_of_ones_own_are_no_account(stub):
     one, other = (Judge("openai/m", client=stub(), cache_mode="off") for _ in range(2))
     first, second = map(account_of, layers(one, other))
     assert first is not second
-
-
-def test_what_is_cached_is_neither_held_back_nor_spent(stub, question):
-    asked = stub()
-    judge = Judge("any/m", client=asked, budget=Budget(requests=1), requests_per_minute=30, concurrency=1)
-
-    async def ask():
-        async with built(judge) as client:
-            for _ in range(5):
-                await client.complete(question())
-            with pytest.raises(BudgetError):
-                await client.complete(question(repeat=1))
-            await client.complete(question())
-
-    with ledger() as calls:
-        asyncio.run(asyncio.wait_for(ask(), 5))  # of the 12 s that it would take
-    assert [call.cached for call in calls] == [False, *[True] * 5]
-    assert len(asked.requests) == 1
 
 
 def test_a_client_that_is_empty_is_a_client_all_the_same(stub):

@@ -5,7 +5,7 @@ Its verdict finds fault with retries that come too early, too often, or where th
 
 import pytest
 
-from judgekit.errors import AuthenticationError, ModelError, QuotaError
+from judgekit.errors import AuthenticationError, ModelError
 from judgekit.jobs.api import run
 from judgekit.judges.judge import Judge
 from judgekit.judges.scripted import ScriptedJudge
@@ -83,14 +83,6 @@ def test_an_outage_is_outlasted(provider, judge):
     provider.assert_resilient()
 
 
-def test_an_outage_that_does_not_end_is_given_up(provider, judge):
-    provider.outage(status=502)
-    found = scored(judge(attempts=3), 8)
-    assert [row.score.error for row in found] == ["OverloadError"] * 8
-    assert statuses(provider) == [502] * 24
-    provider.assert_resilient()
-
-
 def test_rate_limits_and_errors_at_random_are_outlasted(running, provider, judge, monkeypatch):
     monkeypatch.setattr("llmock.simulation.DEFAULT_RETRY_AFTER_SECONDS", 0.1)
     running.state.chaos = chaos.ChaosSettings(error_rates={429: 0.2, 503: 0.05})
@@ -108,42 +100,11 @@ def spend(running, requests=1, tokens=0):
         assert running.state.limiter.admit("openai", "Bearer no-key", tokens).allowed
 
 
-def test_a_quota_that_nobody_told_of_is_found_out(running, provider, judge):
-    provider.limits(rpm=300)
-    spend(running, requests=300)
-    assert failures(scored(judge(), 12)) == []
-    assert set(statuses(provider)) == {200, 429}
-    provider.assert_resilient(strict=True)
-
-
 def test_requests_a_minute_that_are_known_are_kept_to(running, provider, judge):
     provider.limits(rpm=90)
     spend(running, requests=89)
     assert failures(scored(judge(requests_per_minute=75), 4)) == []
     assert statuses(provider) == [200] * 4
-
-
-def test_tokens_a_minute_that_are_known_are_kept_to(running, provider, judge):
-    provider.limits(tpm=80_000)
-    spend(running, tokens=78_500)
-    assert failures(scored(judge(tokens_per_minute=60_000), 4)) == []
-    assert statuses(provider) == [200] * 4
-
-
-def test_a_spent_quota_ends_the_run_without_a_retry(provider, judge):
-    provider.fail(429, times=None, code="insufficient_quota", retry_after=0.1)
-    with pytest.raises(QuotaError, match="insufficient_quota"):
-        scored(judge(), 24)
-    assert len(statuses(provider)) == 1
-    provider.assert_resilient()
-
-
-def test_a_wait_that_is_too_long_ends_the_run_without_a_retry(provider, judge):
-    provider.rate_limit(times=None, retry_after=3600)
-    with pytest.raises(QuotaError, match="It asks to wait for 3600 s"):
-        scored(judge(), 24)
-    assert len(statuses(provider)) == 1
-    provider.assert_resilient()
 
 
 # What no retry can help

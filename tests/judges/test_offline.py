@@ -145,7 +145,3 @@ def test_the_refusal_says_what_may_be_asked(question, base_url, where):
         f"openai/judge-1 at {where}: offline mode only allows this machine "
         "(localhost, 127.0.0.1, ::1), without a proxy; cached replies are still used"
     )
-
-
-def test_it_holds_nothing_open():
-    asyncio.run(OfflineClient().aclose())

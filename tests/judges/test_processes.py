@@ -171,16 +171,3 @@ def test_a_run_that_is_killed_goes_on_where_it_was_and_asks_nothing_twice_that_w
     assert sent_by("resumed") == samples - len(known)
     assert len(stored()) == samples
     assert is_sound()
-
-
-def test_when_one_process_is_killed_another_does_its_share_in_time(server, conversations, answers, judging):
-    samples = conversations(200)
-    answers(10 * samples)
-    with judging("a", lease=6) as a, judging("b", lease=6) as b:
-        Path("go").touch()
-        until(lambda: len(server.requests) > samples / 4)
-        a.send_signal(signal.SIGKILL)
-        must_end_well(b)
-    assert len(stored()) == samples
-    assert len(server.requests) <= samples + AT_ONCE
-    assert is_sound()

@@ -40,12 +40,9 @@ def call(arguments: object, name: str = "arguments") -> str:
 READ = {
     "as it was asked for": YES,
     "a line break in a text": with_reason("It is\nso."),
-    "a line break of Windows in a text": with_reason("It is\r\nso."),
-    "a tab in a text": with_reason("It is\tso."),
     "an escape of a terminal in a text": with_reason("It is \x1b[1mso\x1b[0m."),
     "a comma before the brace": YES[:-1] + ",}",
     "a comma before the brace, over lines": PRETTY[:-2] + ",\n}",
-    "a comma before a bracket": YES.replace("[2]", "[2,]"),
     "commas of code in a text": with_reason("f(a,) and [1, ]").replace("[2]", "[2 , ]"),
     "</think> alone": f"So it was kind.\n</think>\n\n{YES}",
     "</think> alone, after a sketch": f"{SKETCH}\n</think>\n{YES}",
@@ -54,42 +51,29 @@ READ = {
     "</think> alone, and a fence": f"{SKETCH}</think>\n```json\n{YES}\n```\n",
     "<think>": f"<think>\n{NO}? No.\n</think>\n{YES}",
     "<thinking>": f"<thinking>{NO}? No.</thinking>\n{YES}",
-    "<thought>": f"<thought>{NO}? No.</thought>\n{YES}",
     "<reasoning>": f"<reasoning>{NO}? No.</reasoning>\n{YES}",
-    "</thinking> alone": f"So it was.</thinking>{YES}",
     "[THINK]": f"[THINK]{NO}? No.[/THINK]{YES}",
-    "[/THINK] alone": f"{SKETCH}[/THINK]{YES}",
     "◁think▷": f"◁think▷{NO}? No.◁/think▷{YES}",
     "<|START_THINKING|>": f"<|START_THINKING|>{NO}?<|END_THINKING|><|START_RESPONSE|>{YES}<|END_RESPONSE|>",
     "channels of harmony": (
         f"<|channel|>analysis<|message|>{NO}? No.<|end|><|start|>assistant<|channel|>final<|message|>{YES}<|return|>"
     ),
-    "channels of harmony, with a form": (
-        f"<|start|>assistant<|channel|>analysis<|message|>{NO}?<|end|>"
-        f"<|start|>assistant<|channel|>final <|constrain|>json<|message|>{YES}"
-    ),
     "channels of harmony, without the first": f"{SKETCH}<|end|><|start|>assistant<|channel|>final<|message|>{YES}",
     "channels of harmony, without their tokens": f"analysis{SKETCH}assistantfinal{YES}",
     "a channel of Gemma": f"<|channel>thought\n{NO}? No.<channel|>{YES}",
-    "an empty channel of Gemma": f"<|channel>thought\n<channel|>{YES}",
     "several blocks": f"<think>{NO}?</think>\n\n<think>{SKETCH}</think>\n{YES}",
     "blocks of two kinds": f"<think>{NO}?</think><reasoning>{{</reasoning>{YES}",
     "blocks with words between them": f"<think>{NO}?</think> Well. <think>{SKETCH}</think>\n{YES}",
     "a label in another case": YES.replace('"yes"', '"Yes"'),
-    "a label in capitals": YES.replace('"yes"', '" YES "'),
     "one number for a list of one": YES.replace("[2]", "2"),
     "a number in words": YES.replace("[2]", '["message 2"]'),
-    "a number in words, capitalized": YES.replace("[2]", '["Message #2"]'),
     "a number in brackets": YES.replace("[2]", '["[2]"]'),
     "a number in words for a list of one": YES.replace("[2]", '"message 2"'),
-    "a number as text": YES.replace("[2]", '["2"]'),
     "a tag of a tool call": f"<tool_call>\n{call(json.loads(YES))}\n</tool_call>",
-    "a tag of a tool call, with parameters": f"<tool_call>{call(json.loads(YES), 'parameters')}</tool_call>",
     "a tag of a tool call, with text": f"<tool_call>{call(YES)}</tool_call>",
     "a tag of a tool call, and the bare object": f"<tool_call>{YES}</tool_call>",
     "a tag of a tool call, after reasoning": f"<think>{NO}</think><tool_call>{call(json.loads(YES))}</tool_call>",
     "no last brace": YES[:-1],
-    "no last brace, over lines": PRETTY[:-2],
     "no last brace, in a fence": f"```json\n{PRETTY[:-2]}\n```",
     "no last brace in a tag": f"<tool_call>{call(json.loads(YES))[:-1]}</tool_call>",
     "several at once": f"{SKETCH}</think>```\n" + with_reason("a\nb").replace("[2]", '["Message 2",]')[:-1] + "\n```",
@@ -110,10 +94,10 @@ def judged(tmp_path_factory, stub, sample):
     return score
 
 
-@pytest.mark.parametrize("text", READ.values(), ids=READ)
-def test_a_reply_that_holds_one_plain_answer_is_read_without_a_second_request(judged, text):
-    score, requests = judged(text)
-    assert (score.value, score.label, score.details["evidence"], requests) == (1.0, "yes", [2], 1)
+def test_a_reply_that_holds_one_plain_answer_is_read_without_a_second_request(judged):
+    for name, text in READ.items():
+        score, requests = judged(text)
+        assert (score.value, score.label, score.details["evidence"], requests) == (1.0, "yes", [2], 1), name
 
 
 @pytest.mark.parametrize(
@@ -132,7 +116,6 @@ def test_a_value_in_another_form_is_the_value(judged, text, label, evidence):
 
 REFUSED = {
     "two answers": f"{YES} or {NO}",
-    "two answers after reasoning": f"<think>hm</think>{YES}\n{NO}",
     "two answers around </think>": f"{YES} They wrote </think>{NO}",
     "two answers around a damaged </think>": f"{YES[:-1]},}}</think>{NO}",
     "two answers around a block": f"{YES} <think>or</think> {NO}",
@@ -142,34 +125,22 @@ REFUSED = {
     "an answer that is quoted without escapes": with_reason(f"They wrote {NO} here"),
     "an end of reasoning that is quoted after the answer": f'{YES}\nThey wrote "<channel|>{NO}"',
     "a block that does not end": f"<think>They wrote {YES}",
-    "a channel that does not end": f"<|channel|>analysis<|message|>They wrote {YES}",
     "reasoning alone": f"<think>{YES}</think>",
-    "reasoning alone, without its start": f"{YES}</think>",
     "a label that is cut": YES[:-3],
-    "a text that is cut": YES[:20],
-    "a number that is cut": json.dumps({"verdict": "yes", "reason": "x", "evidence": 2})[:-1],
     "a list that is cut": json.dumps({"verdict": "yes", "reason": "x", "evidence": [2]})[:-2],
     "a field that is missing with the last brace": '{"reason": "x", "evidence": [2]',
     "two last braces that are missing": '{"goals": [{"reason": "x", "evidence": [2], "verdict": "yes"',
     "a comma where the reply is cut": YES[:-1] + ",",
     "two commas": YES.replace(", ", ",, "),
-    "no comma": YES.replace(", ", " "),
     "an element that is missing": YES.replace("[2]", "[2,,3]"),
     "a range of messages": YES.replace("[2]", '["messages 2-3"]'),
     "two messages in a text": YES.replace("[2]", '"2, 3"'),
     "one message or another": YES.replace("[2]", '["message 2 or 3"]'),
-    "half a message": YES.replace("[2]", "[2.5]"),
     "a message that is counted from the end": YES.replace("[2]", '["the last message"]'),
     "true for a message": YES.replace("[2]", "true"),
     "a label that only begins alike": YES.replace('"yes"', '"yes, mostly"'),
-    "a label in another language": YES.replace('"yes"', '"ja"'),
-    "two labels": YES.replace('"yes"', '"yes/no"'),
     "two labels in a list": YES.replace('"yes"', '["yes", "no"]'),
     "a list for a label": YES.replace('"yes"', '["yes"]'),
-    "null for a label": YES.replace('"yes"', "null"),
-    "true for a label": YES.replace('"yes"', "true"),
-    "a label without quotes": YES.replace('"yes"', "yes"),
-    "no value": YES.replace('"yes"', ""),
     "single quotes": YES.replace('"', "'"),
     "a call outside of a tag": call(json.loads(YES)),
     "two calls": f"<tool_call>{call(json.loads(YES))}</tool_call><tool_call>{call(json.loads(NO))}</tool_call>",
@@ -178,12 +149,12 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)
-def test_a_reply_without_one_plain_answer_is_corrected_or_fails(judged, text):
-    score, requests = judged(text)
-    assert (score.status, score.error, requests) == ("failed", "ReplyError", 2)
-    score, requests = judged(text, YES)
-    assert (score.label, requests) == ("yes", 2)
+def test_a_reply_without_one_plain_answer_is_corrected_or_fails(judged):
+    for name, text in REFUSED.items():
+        score, requests = judged(text)
+        assert (score.status, score.error, requests) == ("failed", "ReplyError", 2), name
+        score, requests = judged(text, YES)
+        assert (score.label, requests) == ("yes", 2), name
 
 
 @pytest.mark.parametrize("text", [YES, YES[:-1], f"{SKETCH}</think>{YES}"])

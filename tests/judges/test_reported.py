@@ -1,7 +1,6 @@
 """What a provider reports of the model that answered, from its reply over a real connection to what is said of a run."""
 
 import io
-import json
 from collections.abc import Callable
 
 import pytest
@@ -9,8 +8,6 @@ import pytest
 from judgekit import Run, compare, read, run
 from judgekit.analysis.gates import check_gates
 from judgekit.judges.cache.cache import CacheMode
-from judgekit.judges.cache.cassettes import write_cassette
-from judgekit.judges.cache.replies import ReplyDatabase
 from judgekit.judges.judge import Judge
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.reports.csv_export import csv_lines
@@ -141,46 +138,6 @@ def test_a_cached_reply_keeps_what_was_reported_when_it_was_answered(scored, ser
     assert reported(scored((APRIL, "fp_a"), cache_mode="replay")) == [(JULY, "fp_b", True)]
 
 
-def test_a_cassette_keeps_it_too(scored, server, sample, tmp_path):
-    scored((APRIL, "fp_a"), (None, None), cache_mode="read_write", store_text=False)
-    kept = ReplyDatabase(tmp_path / "cache.sqlite", read_only=True)
-    cassette = tmp_path / "replies.jsonl"
-    assert write_cassette(cassette, kept.recorded()) == 2
-    kept.close()
-    judge = Judge("openai/judge-model", base_url=server.url, cache=cassette, cache_mode="replay")
-    samples = [distinct(sample.model_copy(update={"id": f"s{number}"})) for number in range(2)]
-    replayed = run(samples, [AgentGoalAccuracyWithoutReference(judge)])
-    assert reported(replayed) == [(APRIL, "fp_a", True), (None, None, True)]
-
-
-def test_who_waits_for_the_same_answer_is_told_the_same_model(server, sample, achieved, tmp_path):
-    server.script = [server.says(achieved, model=APRIL), server.says(achieved, model=JULY)]
-    judge = Judge("openai/m", base_url=server.url, cache=tmp_path / "cache.sqlite")
-    found = run([sample.model_copy(update={"id": one}) for one in "ab"], [AgentGoalAccuracyWithoutReference(judge)])
-    assert sorted(reported(found), key=lambda one: one[2]) == [(APRIL, "fp_1", False), (APRIL, "fp_1", True)]
-
-
-def test_each_judge_of_a_fallback_keeps_what_its_own_provider_reports(server, sample, achieved):
-    busy = 503, {}, b"busy"
-    server.script = [busy, server.says(achieved, model=JULY)]
-    other = Judge("openai/other", base_url=server.url, cache_mode="off")
-    judge = Judge("openai/first", base_url=server.url, cache_mode="off", attempts=1, fallback=[other])
-    [row] = run([sample], [AgentGoalAccuracyWithoutReference(judge)])
-    calls = [(call.judge, call.model, call.error) for call in row.score.calls]
-    assert calls == [("openai/first", None, "OverloadError"), ("openai/other", JULY, None)]
-
-
-def test_a_run_in_a_file_is_read_back_with_it(server, sample, achieved, tmp_path):
-    server.script = [server.says(achieved, model=APRIL, system_fingerprint=HOSTILE)]
-    judge = Judge("openai/m", base_url=server.url, cache_mode="off")
-    made = run([sample], [AgentGoalAccuracyWithoutReference(judge)], store=tmp_path / "runs.sqlite")
-    stored = Run.stored(1, tmp_path / "runs.sqlite")
-    assert reported(stored) == reported(made) == [(APRIL, HOSTILE, False)]
-    [row] = stored
-    [call] = json.loads(row.model_dump_json())["score"]["calls"]
-    assert (call["model"], call["system_fingerprint"]) == (APRIL, HOSTILE)
-
-
 # Between two runs
 
 
@@ -192,13 +149,6 @@ def test_two_runs_that_other_models_answered_are_warned_of(scored):
         f"A {APRIL} (2); B {APRIL} (1), {JULY} (1)"
     )
     assert warnings(after, after)[1:] == warnings(before, before)[1:] == []
-
-
-def test_replies_from_the_cache_are_those_of_the_model_that_gave_them(scored):
-    before = scored((APRIL, "fp_a"), cache_mode="read_write")
-    assert warnings(before, scored((JULY, "fp_b"), cache_mode="read_write")) == []
-    [found] = warnings(before, scored((JULY, "fp_b"), cache_mode="refresh"))
-    assert f"A {APRIL} (1); B {JULY} (1)" in found
 
 
 def test_two_runs_with_other_fingerprints_are_warned_of_less_strongly(scored):

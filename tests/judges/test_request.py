@@ -59,16 +59,6 @@ def test_a_request_that_differs_in_nothing_else_has_the_same_key(question, chang
     assert question(**changes).digests == question().digests
 
 
-def test_a_schema_or_parameters_that_change_in_place_give_the_next_request_another_key(question):
-    settings = {"params": {"seed": 1}, "schema": {"properties": {"verdict": {"enum": [1, 0]}}}}
-    keys = [question(**settings).key]
-    settings["params"]["seed"] = 2
-    keys.append(question(**settings).key)
-    settings["schema"]["properties"]["verdict"]["enum"] = [True, False]
-    keys.append(question(**settings).key)
-    assert len({*keys}) == 3
-
-
 turns = st.lists(
     st.builds(ChatMessage, st.sampled_from(["system", "user", "assistant"]), st.text(max_size=4)), max_size=3
 )
@@ -126,19 +116,6 @@ def test_the_key_is_the_same_in_every_process_and_every_version():
         for seed in ("1", "2")
     ]
     assert keys == [hashlib.sha256(HASHED.encode()).hexdigest()] * 2
-
-
-def test_a_repaired_request_shows_the_reply_and_what_is_wrong_with_it(question):
-    repaired = question().correction_request('{"good": 1}', "good: not a boolean")
-    assert repaired.messages == (
-        *question().messages,
-        ChatMessage("assistant", '{"good": 1}'),
-        ChatMessage(
-            "user", "That reply cannot be used: good: not a boolean\nAnswer the question again, with one JSON object."
-        ),
-    )
-    assert repaired == question(messages=repaired.messages, repairs=question(), is_follow_up=True)
-    assert repaired.key != question().key
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,7 @@
 
 import json
 from collections.abc import Callable
-from datetime import date, timedelta
-from pathlib import Path
+from datetime import date
 from typing import Annotated, Any, Literal, NamedTuple
 
 import jsonschema
@@ -11,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, HttpUrl, Json, JsonValue, RootModel, create_model
-from typing_extensions import TypedDict
 
 from judgekit.errors import ConfigError
 from judgekit.judges.schema import strict_schema
@@ -100,19 +98,6 @@ def test_properties_are_sent_in_the_order_of_the_model(names):
     assert list(schema["properties"]) == schema["required"] == names
 
 
-@pytest.mark.parametrize("depth", [1, 2, 5])
-def test_models_within_models_are_strict_at_every_depth(depth):
-    model = create_model("Level0", title=(str, "x"))
-    for level in range(1, depth + 1):
-        model = create_model(f"Level{level}", inner=(list[model] | None, None))
-    definitions = strict_schema(model)["$defs"].values()
-    assert len(definitions) == depth
-    for definition in definitions:
-        assert definition["additionalProperties"] is False
-        assert definition["required"] == list(definition["properties"])
-        assert not definition.keys() & {"title", "default"}
-
-
 class Cat(BaseModel):
     kind: Literal["cat"]
 
@@ -121,29 +106,18 @@ class Dog(BaseModel):
     kind: Literal["dog"]
 
 
-class Partly(TypedDict, total=False):
-    name: str
-
-
 REF_CAT, REF_DOG = {"$ref": "#/$defs/Cat"}, {"$ref": "#/$defs/Dog"}
 SAID = [
     pytest.param(Annotated[Cat | Dog, Field(discriminator="kind")], {"anyOf": [REF_CAT, REF_DOG]}, id="one of two"),
     pytest.param(
         Annotated[Cat, Field(description="A cat.")], {"description": "A cat.", "anyOf": [REF_CAT]}, id="described"
     ),
-    pytest.param(
-        list[Annotated[Cat, Field(description="A cat.")]],
-        {"type": "array", "items": {"description": "A cat.", "anyOf": [REF_CAT]}},
-        id="described items",
-    ),
     pytest.param(set[int], {"type": "array", "items": {"type": "integer"}}, id="set"),
-    pytest.param(tuple[int, ...], {"type": "array", "items": {"type": "integer"}}, id="tuple of any length"),
     pytest.param(
         Annotated[list[int], Field(min_length=1, max_length=2)],
         {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 2},
         id="list of some length",
     ),
-    pytest.param(Annotated[str, Field(min_length=1, max_length=9)], {"type": "string"}, id="text of some length"),
     pytest.param(Annotated[str, Field(pattern="^a")], {"type": "string", "pattern": "^a"}, id="pattern"),
     pytest.param(
         Annotated[float, Field(gt=0, lt=1, multiple_of=0.25)],
@@ -151,12 +125,8 @@ SAID = [
         id="range",
     ),
     pytest.param(date, {"type": "string", "format": "date"}, id="date"),
-    pytest.param(timedelta, {"type": "string", "format": "duration"}, id="duration"),
     pytest.param(HttpUrl, {"type": "string"}, id="address"),
-    pytest.param(Path, {"type": "string"}, id="path"),
     pytest.param(Annotated[int, Field(deprecated=True, examples=[1])], {"type": "integer"}, id="deprecated"),
-    pytest.param(Literal["a", 1], {"enum": ["a", 1]}, id="texts and numbers"),
-    pytest.param(None, {"type": "null"}, id="nothing"),
 ]
 
 
@@ -169,12 +139,6 @@ def test_what_strict_output_can_say_is_said_and_what_it_need_not_know_is_left_ou
     schema = strict_schema(with_field(kind))
     assert schema["properties"] == {"reason": {"type": "string"}, "x": said}
     assert schema["required"] == ["reason", "x"]
-
-
-def test_a_typed_dict_and_a_model_with_open_ends_are_closed():
-    assert strict_schema(with_field(Partly))["$defs"]["Partly"]["required"] == ["name"]
-    schema = strict_schema(with_field(int, extra="allow"))
-    assert (schema["required"], schema["additionalProperties"]) == (["reason", "x"], False)
 
 
 class Node(BaseModel):
@@ -207,18 +171,10 @@ TUPLE = "a tuple; use a model with a field for each of its items$"
 ANYTHING = "a value of any type; give it a type$"
 UNSAID = [
     pytest.param(dict[str, int], f"^Own.x: .* {NAMES}", id="dict"),
-    pytest.param(dict, f"^Own.x: .* {NAMES}", id="dict of anything"),
     pytest.param(list[dict[str, int] | None], f"^Own.x\\[\\]: .* {NAMES}", id="list of dicts"),
-    pytest.param(dict[Annotated[str, Field(pattern="^a")], int], f"^Own.x: .* {NAMES}", id="dict with a pattern"),
-    pytest.param(dict[Literal["a", "b"], int], f"^Own.x: .* {NAMES}", id="dict with names"),
     pytest.param(tuple[int, str], f"^Own.x: .* {TUPLE}", id="tuple"),
     pytest.param(Pair, f"^(Own.x|Pair): .* {TUPLE}", id="named tuple"),
-    pytest.param(tuple[()], f"^Own.x: .* {ANYTHING}", id="empty tuple"),
     pytest.param(Any, f"^Own.x: .* {ANYTHING}", id="Any"),
-    pytest.param(Annotated[Any, Field(description="x")], f"^Own.x: .* {ANYTHING}", id="Any, described"),
-    pytest.param(object, f"^Own.x: .* {ANYTHING}", id="object"),
-    pytest.param(list, f"^Own.x\\[\\]: .* {ANYTHING}", id="list of anything"),
-    pytest.param(int | Any, f"^Own.x: .* {ANYTHING}", id="a number or anything"),
     pytest.param(JsonValue, f"^(Own.x|JsonValue): .* {ANYTHING}", id="any JSON"),
     pytest.param(Json[int], "^Own.x: .* 'contentMediaType'; leave it out of the schema$", id="JSON within text"),
     pytest.param(create_model("Inner", y=(dict[str, int], ...)), f"^Inner.y: .* {NAMES}", id="dict within a model"),

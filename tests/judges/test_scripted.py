@@ -7,11 +7,10 @@ from pydantic import BaseModel
 
 from judgekit import errors
 from judgekit.errors import ConfigError, OverloadError, RefusalError, ReplyError
-from judgekit.judges.judge import Judge
 from judgekit.judges.prompt_file import load_prompt
 from judgekit.judges.providers.price import Price
 from judgekit.judges.request import Reply
-from judgekit.judges.scripted import ScriptedClient, ScriptedJudge
+from judgekit.judges.scripted import ScriptedJudge
 from judgekit.score import ledger
 from judgekit.traces.message import Usage
 
@@ -126,20 +125,6 @@ def test_a_script_without_a_line_for_a_request_is_an_error_that_says_so(said, sc
         said(ScriptedJudge(script), GOAL)
 
 
-def test_it_needs_no_key_and_keeps_no_cache(said, tmp_path):
-    judge = ScriptedJudge([{"text": "a"}, {"text": "b"}])
-    judge.check()
-    assert said(judge, GOAL, GOAL) == ["a", "b"]  # the same question twice
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_broken_line_is_shown_back_as_to_any_judge(said):
-    judge = ScriptedJudge(["{", "{"])
-    with pytest.raises(ReplyError):
-        said(judge, GOAL)
-    assert [len(request.messages) for request in judge.requests] == [2, 4]
-
-
 @pytest.mark.parametrize("update", [{}, {"attempts": 3}])
 def test_a_copy_speaks_from_the_same_script(said, update):
     judge = ScriptedJudge([{"text": "a"}, {"text": "b"}])
@@ -147,18 +132,6 @@ def test_a_copy_speaks_from_the_same_script(said, update):
     assert type(copied) is ScriptedJudge
     assert said(judge, GOAL) + said(copied, GOAL) == ["a", "b"]
     assert len(judge.requests) == len(copied.requests) == 2
-
-
-def test_its_client_can_stand_in_a_judge_of_any_settings(said, tmp_path):
-    client = ScriptedClient([{"text": "a"}])
-    judge = Judge("any/model", client=client, cache=tmp_path / "cache.sqlite")
-    assert said(judge, GOAL, GOAL) == ["a", "a"]
-    assert len(client.requests) == 1
-
-
-def test_the_client_replies_without_usage_or_cost(question):
-    reply = asyncio.run(ScriptedClient([{"é": 1}]).complete(question()))
-    assert reply == Reply(text='{"\\u00e9": 1}', model="script")
 
 
 JUDGE_ERRORS = [
@@ -187,13 +160,6 @@ def test_a_reply_can_end_as_it_does_with_a_provider_and_is_paid_for(said, ending
     with ledger() as calls, pytest.raises(error):
         said(ScriptedJudge([Reply(text="I cannot", finish_reason=ending, usage=usage)]), GOAL)
     assert [(call.error, call.usage) for call in calls] == [(error.__name__, usage)]
-
-
-def test_its_settings_are_those_of_a_judge(said, tmp_path):
-    other = ScriptedJudge([{"text": "b"}])
-    judge = ScriptedJudge([OverloadError("busy")] * 2, attempts=2, fallback=[other])
-    assert said(judge, GOAL) == ["b"]
-    assert (len(judge.requests), len(other.requests)) == (2, 1)
 
 
 def test_what_a_client_leaves_out_of_its_cost_is_the_price_of_its_tokens(sample):

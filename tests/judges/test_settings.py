@@ -12,7 +12,6 @@ from judgekit.judges.judge import Judge
 from judgekit.judges.limits.budget import Budget
 from judgekit.judges.prompt_file import load_prompt
 from judgekit.judges.providers.price import Price
-from judgekit.judges.redaction.redact import PATTERNS
 from judgekit.judges.settings import JudgeSettings
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.scoring import signature
@@ -73,27 +72,6 @@ def test_settings_that_contradict_each_other_are_refused_at_once():
             Judge(**{"model": "openai/m"} | settings)
 
 
-def test_settings_that_fit_are_taken():
-    cases = [
-        {"cache": Path("r.jsonl"), "cache_mode": "replay"},
-        {"cache": Path("r.jsonl"), "cache_mode": "off"},
-        {"budget": Budget(requests=1, tokens=1)},
-        {**PRICED, "price": {"input": 0, "output": 0}},
-        {"redact": list(PATTERNS)},
-        {"params": {"temperature": 0.2, "seed": 1, "stop": ["ü"], "logit_bias": {"1": None}}},
-        {"model": "nobody/m", "cache_mode": "replay"},
-    ]
-    for settings in cases:
-        Judge(**{"model": "openai/m"} | settings)
-
-
-def test_what_judgekit_sends_itself_is_no_parameter():
-    cases = ["api_base", "api_key", "base_url", "messages", "model", "n", "response_format", "stream", "timeout"]
-    for name in cases:
-        with pytest.raises(ConfigError, match=f"^params cannot set {name}: judgekit sets that itself$"):
-            Judge("openai/m", params={name: 1})
-
-
 @pytest.mark.parametrize(
     "settings",
     [
@@ -146,11 +124,6 @@ def test_a_setting_that_does_not_fit_is_an_error_that_says_what_to_write():
         with pytest.raises(ConfigError) as caught:
             Judge("openai/m", **settings)
         assert str(caught.value).startswith(found)
-
-
-def test_a_parameter_of_the_api_may_be_called_much_like_a_setting():
-    with pytest.raises(ConfigError, match=r"put parameters of the provider's API in params$"):
-        Judge("openai/m", max_completion_tokens=100)
 
 
 @pytest.mark.parametrize("name", ["api_key", "openai_api_key", "key"])
@@ -266,11 +239,6 @@ def test_what_may_change_a_verdict_is_part_of_a_scorers_signature(settings):
     assert signed(**settings) == signed(**settings)
 
 
-def test_two_versions_of_a_function_are_told_apart():
-    assert signed(redact=versioned("1")) == signed(redact=versioned("1"))
-    assert signed(redact=versioned("1")) != signed(redact=versioned("2"))
-
-
 def test_the_order_in_which_patterns_are_named_is_no_difference():
     assert signed(redact=["email", "card"]) == signed(redact=["card", "email"])
 
@@ -301,7 +269,7 @@ def test_what_changes_no_verdict_is_no_part_of_it():
 
 def test_every_setting_is_either_part_of_it_or_not():
     part = {"model", "base_url", "params", "redact", "conversation_tokens", "images", "fallback"}
-    in_part = {"query", "headers", "client", "together", "recording", "long"}
+    in_part = {"query", "headers", "client", "together", "long"}
     assert JudgeSettings.model_fields.keys() == part | CHANGES_NOTHING.keys() | in_part
     assert Judge("openai/m", **CHANGES_NOTHING).model_dump().keys() == part | {"key_parts"}
 
@@ -414,11 +382,6 @@ def test_a_provider_with_a_colon_is_an_error_that_says_how_models_are_written():
         ConfigError, match=r"^no judge provider is called 'openai:gpt-6': write openai/gpt-6 as the model"
     ):
         Judge("openai:gpt-6/x")
-
-
-def test_names_of_a_module_that_loads_them_late_are_no_traceback():
-    with pytest.raises(ConfigError, match=r"^openai\.resources:nothing: openai\.resources has no nothing"):
-        Judge("openai.resources:nothing/x").check()
 
 
 def test_an_address_with_and_without_a_slash_at_its_end_is_one(sample):

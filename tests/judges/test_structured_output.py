@@ -160,13 +160,6 @@ def test_a_request_that_is_canceled_is_written_down_at_an_unknown_cost(stub, que
 # The steps
 
 
-def test_a_model_that_can_be_held_to_a_schema_is_sent_the_request_as_it_is(stub, question):
-    asked, footing = stub([FINE]), SchemaSupport()
-    complete(asked, question(), footing)
-    assert asked.requests == [question()]
-    assert (footing.output_mode, footing.is_confirmed) == ("json_schema", True)
-
-
 def test_a_model_that_cannot_be_is_asked_for_json_and_then_in_words(stub, question):
     asked, footing = stub([UNHELD, UNHELD, FINE]), SchemaSupport()
     with ledger() as calls:
@@ -184,13 +177,6 @@ def test_a_model_that_cannot_be_is_asked_for_json_and_then_in_words(stub, questi
         assert request == question(output_mode=request.output_mode, messages=request.messages)
 
 
-def test_a_step_that_was_found_is_where_the_next_request_begins(stub, question):
-    asked, footing = stub([UNHELD, FINE]), SchemaSupport()
-    for _ in range(3):
-        complete(asked, question(), footing)  # each in a loop of its own
-    assert [request.output_mode for request in asked.requests] == ["json_schema", *["json_object"] * 3]
-
-
 def test_below_the_last_step_there_is_none(stub, question):
     asked, footing = stub([UNHELD]), SchemaSupport()
     with pytest.raises(FormatError) as info:
@@ -198,24 +184,6 @@ def test_below_the_last_step_there_is_none(stub, question):
     assert info.value is UNHELD
     assert [request.output_mode for request in asked.requests] == ["json_schema", "json_object", "text"]
     assert not footing.is_confirmed
-
-
-@pytest.mark.parametrize(
-    "error", [ReplyError("no", text=""), RejectedError("no"), AuthenticationError("no"), OverloadError("no")], ids=repr
-)
-def test_what_says_nothing_of_the_form_is_no_reason_to_step_down(stub, question, error):
-    asked, footing = stub([error]), SchemaSupport()
-    with pytest.raises(type(error)):
-        complete(asked, question(), footing)
-    assert len(asked.requests) == 1
-    assert (footing.output_mode, footing.is_confirmed) == ("json_schema", False)
-
-
-def test_a_reply_that_is_no_json_is_no_reason_to_step_down(stub, question):
-    asked, footing = stub([Reply(text="Well ...")]), SchemaSupport()
-    with pytest.raises(ReplyError):
-        complete(asked, question(accept=unacceptable), footing)
-    assert (len(asked.requests), footing.output_mode) == (1, "json_schema")
 
 
 # The first request goes ahead
@@ -233,13 +201,6 @@ def test_one_request_finds_the_step_for_all_that_come_at_once(stub, question, li
     assert asyncio.run(ask(asked, [question()] * 9)) == [FINE] * 9
     assert len(asked.requests) == sent
     assert asked.most_at_once == 8
-
-
-def test_when_the_step_is_known_nobody_goes_ahead(stub, question):
-    asked = stub([FINE])
-    asyncio.run(ask(asked, [question()] * 9, SchemaSupport("text", is_confirmed=True)))
-    assert asked.most_at_once == 9
-    assert {request.output_mode for request in asked.requests} == {"text"}
 
 
 def test_the_others_do_not_wait_for_a_slow_one_for_long(stub, question, monkeypatch):
@@ -318,16 +279,6 @@ def test_what_all_would_meet_may_be_an_error_of_the_users_own(stub, question):
         (OverdrawnError, -1.5, ["ask the treasurer"])
     ] * 3
     assert len(set(map(id, found))) == 3  # each its own, with a traceback of its own
-
-
-def test_a_failure_is_not_held_against_those_that_come_later(stub, question):
-    async def ask_twice():
-        held = StructuredOutput(CallRecorder(stub([AuthenticationError("no key"), FINE])), SchemaSupport())
-        with pytest.raises(AuthenticationError):
-            await held.complete(question())
-        return await held.complete(question())
-
-    assert asyncio.run(ask_twice()) == FINE
 
 
 @pytest.mark.parametrize("end", [OverloadError("busy"), None], ids=["fails", "is canceled"])

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from judgekit import add_scorers, compare, plan, resume, run
-from judgekit.errors import ContextError, JudgekitError, OverloadError, RefusalError, RejectedError
+from judgekit import compare, plan, resume, run
+from judgekit.errors import JudgekitError, RefusalError, RejectedError
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import load_prompt
@@ -158,14 +158,6 @@ def test_scorers_of_a_sample_ask_in_one_request_in_the_order_of_the_run():
     assert fsum(row.score.usd_paid for row in scored) == fsum(model.dollars)
 
 
-def test_alone_they_are_asked_one_after_the_other_as_before():
-    model = Tagging()
-    scored = run(samples(2), prompted(Judge("any/m", client=model), "b", "a"), concurrency=1)
-    assert [tags(request.messages[1].content) for request in model.requests] == [["b"], ["a"]] * 2
-    assert all(call.share is None and call.together == () for row in scored for call in row.score.calls)
-    assert all("asked_together" not in row.score.details for row in scored)
-
-
 def test_the_words_are_those_of_each_question_alone_and_shared_inputs_stand_once(sample):
     judge = together(Tagging())
     client = judge.client
@@ -191,14 +183,6 @@ def test_the_words_are_those_of_each_question_alone_and_shared_inputs_stand_once
     assert [*request.schema["properties"]] == ["q1", "q2", "q3"]
 
 
-def test_at_most_twelve_questions_stand_in_a_request():
-    model = Tagging()
-    names = [f"n{at}" for at in range(MOST_QUESTIONS + 2)]
-    scored = run(samples(), prompted(together(model), *names))
-    assert [request.questions for request in model.requests] == [12, 2]
-    assert {name: score.reason for name, score in rows(scored).items()} == {name: f"{name} 0" for name in names}
-
-
 @pytest.mark.parametrize(
     "fault",
     [
@@ -221,13 +205,6 @@ def test_a_part_that_cannot_be_used_is_asked_again_alone(fault):
     assert [len(score.calls) for score in rows(scored).values()] == [1, 2, 1]
     assert "asked_together" not in rows(scored)["b"].details
     assert sum(line.tokens for line in scored.summary) == model.tokens
-
-
-def test_parts_may_come_in_any_order():
-    model = Tagging(lambda _, parts: dict(reversed(parts.items())))
-    scored = run(samples(), prompted(together(model), "a", "b", "c"))
-    assert len(model.requests) == 1
-    assert {name: score.reason for name, score in rows(scored).items()} == {name: f"{name} 0" for name in "abc"}
 
 
 @pytest.mark.parametrize(
@@ -300,15 +277,6 @@ def test_the_signature_says_that_it_is_asked_together_and_nothing_of_the_company
     assert signature(alone) == signature(PromptScorer(prompt("a"), Judge("any/m", client=model)))
 
 
-def test_text_that_is_not_stored_is_asked_for_again_only_where_an_answer_needs_it():
-    model = Tagging()
-    judge = together(model, store_text=False)
-    for _ in range(2):
-        scored = run(samples(), prompted(judge, "a", "b"))
-        assert [score.label for score in rows(scored).values()] == ["yes", "yes"]
-    assert len(model.requests) == 1
-
-
 def test_confidence_is_from_the_tokens_of_the_part_alone():
     verdicts = {"a": "yes", "b": "no"}
 
@@ -375,12 +343,6 @@ def test_a_recording_that_is_shown_in_another_way_is_asked_about_by_itself():
     assert sorted(tags(request.messages[1].content) for request in model.requests) == [["a", "b"], ["c", "d"]]
 
 
-def test_equal_judges_are_one():
-    model = Tagging()
-    run(samples(), [*prompted(together(model), "a"), *prompted(together(model), "b")])
-    assert [request.questions for request in model.requests] == [2]
-
-
 def test_a_scorer_in_a_thread_with_an_event_loop_of_its_own_asks_apart():
     model = Tagging()
     judge = together(model)
@@ -392,15 +354,6 @@ def test_a_scorer_in_a_thread_with_an_event_loop_of_its_own_asks_apart():
     scored = run(samples(), [in_thread, *prompted(judge, "b", "c")])
     assert {name: score.value for name, score in rows(scored).items()} == {"in_thread": 1, "b": 1, "c": 1}
     assert sorted(request.questions for request in model.requests) == [1, 2]
-
-
-def test_a_scorer_that_is_added_is_asked_with_those_added_with_it(tmp_path):
-    model = Tagging()
-    judge = together(model)
-    store = tmp_path / "runs.sqlite"
-    first = run(samples(2), prompted(judge, "a", "b"), store=store)
-    add_scorers(first, prompted(judge, "c", "d"), data=samples(2))
-    assert [tags(request.messages[1].content) for request in model.requests] == [["a", "b"]] * 2 + [["c", "d"]] * 2
 
 
 def test_resume_asks_the_same_group_from_the_cache_and_writes_only_missing_rows(tmp_path):
@@ -672,28 +625,11 @@ def test_an_audit_of_one_way_to_ask_does_not_count_for_the_other(tmp_path):
     assert "together was True and is None" in str(alone.audits["a"])
 
 
-@pytest.mark.usefixtures("no_waits")
-def test_a_fallback_is_asked_each_question_by_itself():
-    down, other = Tagging(lambda named, parts: OverloadError("too busy")), Tagging()
-    judge = together(down, attempts=1, fallback=[Judge("any/other", client=other)])
-    scored = run(samples(), prompted(judge, "a", "b"))
-    assert [request.questions for request in down.requests] == [2]
-    assert [request.questions for request in other.requests] == [1, 1]
-    assert {name: score.reason for name, score in rows(scored).items()} == {name: f"{name} 0" for name in "ab"}
-
-
 def test_a_request_that_is_rejected_fails_its_scores_and_is_not_asked_alone_in_silence():
     model = Tagging(lambda named, parts: RejectedError("max_tokens is too large") if len(named) > 1 else parts)
     scored = run(samples(), prompted(together(model), "a", "b"))
     assert [score.error for score in rows(scored).values()] == ["RejectedError"] * 2
     assert len(model.requests) == 1
-
-
-def test_a_request_that_is_too_long_is_asked_in_parts():
-    model = Tagging(lambda named, parts: ContextError("too long") if len(named) > 1 else parts)
-    scored = run(samples(), prompted(together(model), "a", "b"))
-    assert {name: score.reason for name, score in rows(scored).items()} == {name: f"{name} 0" for name in "ab"}
-    assert len(model.requests) == 3
 
 
 def test_what_a_selective_scorer_asks_first_goes_together_and_its_escalation_alone():
@@ -714,13 +650,3 @@ def test_both_ways_are_planned_with_the_same_output(settings):
         for on in (False, True)
     )
     assert alone.cost_usd == joint.cost_usd == pytest.approx(2 * (200 if "params" in settings else 500) / 10**6)
-
-
-def test_samples_that_cannot_be_compared_fail_one_score_and_keep_no_other_waiting(monkeypatch):
-    def raises(self, other):
-        raise ValueError("ambiguous")
-
-    monkeypatch.setattr("judgekit.judges.together.Question.goes_with", raises)
-    scored = rows(run(samples(), prompted(together(Tagging()), "a", "b", "c")))
-    assert [scored[name].status for name in "abc"] == ["scored", "scored", "failed"]
-    assert "ambiguous" in scored["c"].reason

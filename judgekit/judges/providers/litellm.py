@@ -9,13 +9,13 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Coroutine, MutableMapping, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import cache, wraps
 from importlib import import_module
-from typing import Any, Literal, Protocol, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
 from judgekit import errors
@@ -31,7 +31,7 @@ from judgekit.judges.providers.connection import (
 )
 from judgekit.judges.providers.openai import chat_messages, response_format
 from judgekit.judges.providers.secrets import SecretMask, environment_secrets
-from judgekit.judges.request import ChatMessage, Reply, Request
+from judgekit.judges.request import Reply, Request
 
 _QUIET = {
     "LITELLM_MODE": "PRODUCTION",  # or it reads a .env file
@@ -49,30 +49,6 @@ _NO_KEY = re.compile(
 
 
 _Rule: TypeAlias = Literal["", "one address", "offline"]
-
-
-class _Clients(Protocol):
-    cache_dict: MutableMapping[str, Any]
-
-    def update_cache_key_with_event_loop(self, key: str) -> str: ...
-    def delete_cache(self, key: str) -> None: ...
-
-
-class _Completion(Protocol):
-    def model_dump(self, *, warnings: bool) -> dict[str, Any]: ...
-
-
-class _Litellm(Protocol):
-    """The part of litellm that is used."""
-
-    suppress_debug_info: bool
-    disable_hf_tokenizer_download: bool | None
-    openai_compatible_providers: Sequence[str]
-    in_memory_llm_clients_cache: _Clients
-
-    def get_llm_provider(self, model: str, *, api_base: str | None) -> tuple[str, str, str | None, str | None]: ...
-    def get_supported_openai_params(self, model: str, custom_llm_provider: str) -> list[str] | None: ...
-    def acompletion(self, **arguments: object) -> Coroutine[object, object, _Completion]: ...
 
 
 class LitellmClient:
@@ -245,7 +221,7 @@ def _restricted(send: Callable[..., object], follow: str) -> Callable[..., objec
     return sent
 
 
-def _load() -> tuple[_Litellm, ContextVar[bool]]:
+def _load() -> tuple[Any, ContextVar[bool]]:
     """Return litellm, and a variable that, if set, keeps it from holding every reply until it is logged.
 
     The import takes seconds, so a thread runs it before the first timeout begins.
@@ -253,7 +229,7 @@ def _load() -> tuple[_Litellm, ContextVar[bool]]:
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
     try:
-        litellm = cast("_Litellm", import_module("litellm"))
+        litellm: Any = import_module("litellm")
     except ImportError as error:
         raise errors.ConfigError(f"litellm cannot be imported ({error}): {install_command('litellm')}") from error
     litellm.suppress_debug_info = True  # or it prints an advertisement with every error
@@ -271,12 +247,9 @@ def _warm_up() -> None:
     def answer() -> None:
         litellm, unlogged = _load()
         unlogged.set(True)
-        arguments: dict[str, object] = {
-            "model": "openai/m",
-            "messages": [ChatMessage("user", "?")._asdict()],
-            "api_key": "no-key",
-        }
-        asyncio.run(litellm.acompletion(**arguments, mock_response="!", num_retries=0))
+        question = [{"role": "user", "content": "?"}]
+        mock = {"mock_response": "!", "num_retries": 0}
+        asyncio.run(litellm.acompletion("openai/m", question, api_key="no-key", **mock))
 
     with suppress(Exception), ThreadPoolExecutor(1) as thread:  # if this fails, the first request is slow
         import_module("openai.resources.chat")

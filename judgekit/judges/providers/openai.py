@@ -61,6 +61,8 @@ class OpenAIClient:
         ConfigError: The connection cannot be set up, because the address, a proxy or a certificate cannot be used.
     """
 
+    _route = "chat/completions"
+
     def __init__(self, connection: Connection) -> None:
         self._timeout = connection.timeout
         self._price = connection.price
@@ -71,7 +73,7 @@ class OpenAIClient:
         try:
             self._http = _connect(connection, key)
             self._base_url = connection.base_url.rstrip("/")
-            self._empty = self._http.build_request("GET", f"{self._base_url}/chat/completions")  # GET sets no length
+            self._empty = self._http.build_request("GET", f"{self._base_url}/{self._route}")  # GET sets no length
         except Exception as error:  # noqa: BLE001 - proxies and certificates may raise anything
             problem = ConfigError(f"{connection.base_url}: cannot set up a connection: {self._masked(str(error))}")
         else:
@@ -100,18 +102,21 @@ class OpenAIClient:
 
     async def _send(self, request: Request) -> tuple[int, Callable[[str], str | None], bytes]:
         """Return the status, a function for the headers, and the body of the response."""
-        params = request.sent_params("max_completion_tokens" if self._host.endswith(_OPENAI) else "max_tokens")
-        content = {"model": request.model, "messages": chat_messages(request), **params, **response_format(request)}
-        if request.prefix_key and self._host.endswith(_OPENAI):  # many other servers reject what they do not know
-            content.setdefault("prompt_cache_key", request.prefix_key)
-        empty, body = self._empty, to_json(content)
+        empty, body = self._empty, to_json(self._content(request))
         sent = type(empty)("POST", empty.url, headers=empty.headers, content=body, extensions=empty.extensions)
         response = await self._http.send(sent, stream=True)
         body = await read_body(self._max_reply_bytes, response)
         return response.status_code, response.headers.get, body
 
+    def _content(self, request: Request) -> JsonObject:
+        params = request.sent_params("max_completion_tokens" if self._host.endswith(_OPENAI) else "max_tokens")
+        form = response_format(request)
+        content: JsonObject = {"model": request.model, "messages": chat_messages(request), **params, **form}
+        if request.prefix_key and self._host.endswith(_OPENAI):  # many other servers reject what they do not know
+            content.setdefault("prompt_cache_key", request.prefix_key)
+        return content
+
     def _read(self, body: bytes, where: str) -> Reply:
-        """Return the reply in the body of a response."""
         return parse_completion(body, self._masked, where, self._price)
 
     async def find_shutdown_date(self, model: str) -> date | None:

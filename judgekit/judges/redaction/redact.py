@@ -25,30 +25,9 @@ from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
 _TEXTS = {
-    *(
-        "trace",
-        "baseline",
-        "reference",
-        "references",
-        "reference_topics",
-        "reference_tool_calls",
-        "documents",
-        "fields",
-    ),
-    *(
-        "tools",
-        "description",
-        "parameters",
-        "messages",
-        "children",
-        "content",
-        "tool_calls",
-        "text",
-        "data",
-        "mime_type",
-        "name",
-    ),
-    *("agent", "args", "args_raw"),
+    *("trace", "baseline", "reference", "references", "reference_topics", "reference_tool_calls", "documents"),
+    *("fields", "tools", "description", "parameters", "messages", "children", "content", "tool_calls", "text"),
+    *("data", "mime_type", "name", "agent", "args", "args_raw"),
 }
 """The fields that hold text of the conversation."""
 

@@ -22,7 +22,7 @@ from judgekit.errors import (
     StoreError,
     TruncatedError,
 )
-from judgekit.jobs.api import arun, run
+from judgekit.jobs.api import arun
 from judgekit.judges.answer import read_answer
 from judgekit.judges.cache.cache import Cache, ReplayClient, explain_miss
 from judgekit.judges.cache.cassettes import Cassette
@@ -82,29 +82,6 @@ def test_an_answered_question_is_not_asked_again_and_costs_nothing(stub, shared,
     assert without_exchange(calls) == [REMEMBERED]
     assert [call.exchange for call in calls] == [question().exchange("fine")]
     assert len(asked.requests) == 1
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"provider": "azure"},
-        {"base_url": "https://other.test/v1"},
-        {"model": "judge-2"},
-        {"params": {}},
-        {"messages": ()},
-        {"schema_name": "badness"},
-        {"schema": {}},
-        {"repeat": 1},
-    ],
-    ids=lambda changes: next(iter(changes)),
-)
-def test_another_question_is_asked(stub, shared, question, changes):
-    asked = stub([REPLY, Reply(text="other")])
-    cache = Cache(asked, shared, "read_write")
-    assert asyncio.run(cache.complete(question())).text == "fine"
-    assert asyncio.run(cache.complete(question(**changes))).text == "other"
-    assert asyncio.run(cache.complete(question())).text == "fine"
-    assert asked.requests == [question(), question(**changes)]
 
 
 def test_refresh_asks_again_and_keeps_the_new_reply(stub, kept, shared, question):
@@ -193,35 +170,6 @@ def test_equal_questions_at_once_are_one_request_that_is_paid_once(stub, shared,
     assert len(asked.requests) == 1
     assert first == (REPLY, [])
     assert [(reply, without_exchange(calls)) for reply, calls in others] == [(REPLY, [REMEMBERED])] * 49
-
-
-def test_different_questions_at_once_do_not_wait_for_each_other(stub, shared, question):
-    asked = gated(stub)
-
-    async def ask():
-        tasks = await started(Cache(asked, shared, "read_write"), [question(repeat=repeat) for repeat in range(9)])
-        async with asyncio.timeout(5):
-            while asked.under_way < 9:  # noqa: ASYNC110 - the stub has no event for it
-                await asyncio.sleep(0.001)
-        asked.gate.set()
-        await asyncio.gather(*tasks)
-
-    asyncio.run(ask())
-
-
-@pytest.mark.parametrize("canceled", [0, 1, 4])
-def test_a_waiter_that_is_canceled_leaves_the_others_their_reply(stub, shared, question, canceled):
-    asked = gated(stub)
-
-    async def ask():
-        tasks = await started(Cache(asked, shared, "read_write"), [question() for _ in range(5)])
-        tasks.pop(canceled).cancel()
-        await asyncio.sleep(0)
-        asked.gate.set()
-        return await asyncio.gather(*tasks)
-
-    assert [reply for reply, _ in asyncio.run(ask())] == [REPLY] * 4
-    assert len(asked.requests) == 1
 
 
 class Paying:
@@ -341,15 +289,6 @@ def test_waiters_that_are_canceled_as_the_reply_comes_pay_for_it_once(kept, shar
     assert kept.get(question().key) == REPLY
 
 
-def test_a_loop_that_ends_while_a_request_is_under_way_ends_quietly(stub, kept, shared, question):
-    async def ask():
-        await started(Cache(gated(stub), shared, "read_write"), [question()] * 2)
-
-    asyncio.run(ask())
-    gc.collect()
-    assert kept.get(question().key) is None
-
-
 def test_a_shared_request_that_fails_fails_all_waiters_and_the_next_one_asks_again(stub, shared, question):
     asked = gated(stub, OverloadError("busy"), REPLY)
 
@@ -420,29 +359,6 @@ def test_what_another_is_asking_is_waited_for_and_costs_nothing(two_caches, ques
     assert [(reply, without_exchange(calls)) for reply, calls in others] == [(REPLY, [REMEMBERED])] * 3
 
 
-def test_two_threads_with_a_loop_each_send_each_request_once(stub, path, question):
-    requests = [question(repeat=repeat) for repeat in range(40)]
-    stubs = [stub([REPLY]), stub([REPLY])]
-    ready = threading.Barrier(2)
-
-    def work(asked):
-        async def ask():
-            cache = Cache(asked, SQLiteReplyStore(path), "read_write")
-            replies = await asyncio.gather(*map(cache.complete, requests))
-            await cache.aclose()
-            assert replies == [REPLY] * 40
-
-        ready.wait()
-        asyncio.run(ask())
-
-    threads = [threading.Thread(target=work, args=(asked,)) for asked in stubs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(one.repeat for asked in stubs for one in asked.requests) == list(range(40))
-
-
 @pytest.mark.parametrize("error", [OverloadError("busy"), RefusalError("no")], ids=lambda error: type(error).__name__)
 def test_what_another_failed_to_get_is_asked_again_at_once(two_caches, question, path, error):
     asked, one, other = two_caches
@@ -458,20 +374,6 @@ def test_what_another_failed_to_get_is_asked_again_at_once(two_caches, question,
     assert (second, calls) == (REPLY, [])
     assert len(asked.requests) == 2
     assert claims(path) == {}
-
-
-def test_a_request_that_is_canceled_is_left_to_others(two_caches, question, path):
-    asked, one, other = two_caches
-
-    async def canceled():
-        await started(one, [question()])
-        assert claims(path).keys() == {question().key}
-
-    asyncio.run(canceled())
-    one.replies.thread.submit(int).result()
-    assert claims(path) == {}
-    asked.gate.set()
-    assert asyncio.run(other.complete(question())) == REPLY
 
 
 def test_a_waiter_that_is_canceled_leaves_the_claim_of_another_alone(two_caches, question, path):
@@ -521,7 +423,7 @@ def test_a_claim_is_renewed_for_as_long_as_the_request_takes(two_caches, questio
 
 def test_a_loop_that_is_blocked_for_longer_than_a_lease_keeps_its_claims(stub, path, question, monkeypatch):
     for module in ("cache", "replies"):
-        monkeypatch.setattr(f"judgekit.judges.cache.{module}.CLAIM_LEASE_SECONDS", 0.3)
+        monkeypatch.setattr(f"judgekit.judges.cache.{module}.CLAIM_LEASE_SECONDS", 0.2)
     asked, late = stub([REPLY]), stub([Reply(text="late")])
     blocked = threading.Event()
 
@@ -530,7 +432,7 @@ def test_a_loop_that_is_blocked_for_longer_than_a_lease_keeps_its_claims(stub, p
         cache = Cache(asked, SQLiteReplyStore(path), "read_write")
         [task] = await started(cache, [question()])
         blocked.set()
-        time.sleep(1)  # noqa: ASYNC251 - on purpose
+        time.sleep(0.5)  # noqa: ASYNC251 - on purpose
         asked.gate.set()
         assert await task == (REPLY, [])
         await cache.aclose()
@@ -559,29 +461,6 @@ def test_a_holder_that_stalled_uses_the_reply_that_stands_and_pays_its_own(kept,
         assert asyncio.run(Cache(Paid(), shared, "read_write").complete(question())) == REPLY
     assert [call.cost_usd for call in calls] == [0.25]
     assert kept.get(question().key) == REPLY
-
-
-def test_a_mended_reply_gives_way_to_the_one_that_stands_for_the_question(stub, kept, shared, question):
-    kept.put(question(), REPLY)
-    repaired = question().correction_request("{", "no JSON")
-    cache = Cache(stub([Reply(text="mended")]), shared, "read_write")
-    assert asyncio.run(cache.complete(repaired)) == REPLY
-
-
-def test_nothing_is_renewed_where_nothing_is_under_way(stub, shared, question, monkeypatch):
-    monkeypatch.setattr("judgekit.judges.cache.cache.CLAIM_LEASE_SECONDS", 1.5)
-    renewed = []
-    monkeypatch.setattr(shared, "renew", renewed.append)
-    cache = Cache(stub([REPLY]), shared, "read_write")
-
-    async def ask():
-        for repeat in range(2):
-            await cache.complete(question(repeat=repeat))
-            while cache._renewal is not None:  # noqa: ASYNC110 - a thread ends
-                await asyncio.sleep(0.01)
-
-    asyncio.run(ask())
-    assert renewed == []
 
 
 def test_a_renewal_that_fails_is_nobodys_error(two_caches, question, monkeypatch, caplog):
@@ -648,40 +527,6 @@ def test_closing_ends_what_is_under_way_and_gives_its_claims_back(stub, path, qu
     assert [one for one in caplog.records if one.levelno >= logging.WARNING] == []
 
 
-def test_what_one_judge_answered_is_no_answer_of_another(server, achieved, sample, path):
-    server.script = [server.says(achieved)]
-    samples = [sample.model_copy(update={"reference": f"Booked {number}."}) for number in range(20)]
-    settings = {"base_url": server.url, "cache": path}
-    for sent, judge in (
-        (20, Judge("openai/a", **settings)),
-        (40, Judge("openai/b", **settings)),
-        (60, Judge("openai/a", params={"temperature": 1}, **settings)),
-        (60, Judge("openai/a", **settings)),
-    ):
-        scores = run(samples, [AgentGoalAccuracyWithReference(judge)])
-        assert [row.score.value for row in scores] == [1.0] * 20
-        assert len(server.requests) == sent
-
-
-def test_a_cache_that_is_deleted_during_a_run_keeps_what_comes_after(server, achieved, sample, path, caplog):
-    def answer(_):
-        if len(server.requests) == 10:
-            path.unlink()
-        return server.says(achieved)
-
-    server.script = [answer]
-    samples = [sample.model_copy(update={"reference": f"Booked {number}."}) for number in range(20)]
-    judge = {"model": "openai/a", "base_url": server.url, "cache": path}
-    scores = run(samples, [AgentGoalAccuracyWithReference(Judge(**judge))], concurrency=1)
-    assert [row.score.value for row in scores] == [1.0] * 20
-    assert len(server.requests) == 20
-    assert [one.getMessage() for one in caplog.records if one.name == "judgekit"] == [
-        f"{path}: was deleted or replaced while it was in use; judgekit starts a new cache there if there is none"
-    ]
-    run(samples, [AgentGoalAccuracyWithReference(Judge(**judge))])
-    assert len(server.requests) == 20 + 9  # those before the file was deleted
-
-
 def test_a_slow_sync_function_beside_a_judge_takes_nothing_of_its_deadline(server, achieved, sample, path):
     @scorer
     def slow(_):
@@ -708,7 +553,7 @@ def test_a_slow_sync_function_beside_a_judge_takes_nothing_of_its_deadline(serve
         return found, max(pauses)
 
     server.script = [answer]
-    samples = [sample.model_copy(update={"reference": f"Booked {number}."}) for number in range(8)]
+    samples = [sample.model_copy(update={"reference": f"Booked {number}."}) for number in range(4)]
     judge = Judge("openai/a", base_url=server.url, cache=path, timeout=0.7, attempts=1)
     openai.AsyncOpenAI(api_key="-")  # whose import is no matter of this test
     found, longest = asyncio.run(both())
@@ -845,24 +690,6 @@ def test_a_reply_that_is_damaged_is_as_good_as_not_recorded(question, tmp_path):
     with pytest.raises(ReplayError, match="nothing is recorded"):
         asyncio.run(replay.complete(question()))
     asyncio.run(replay.replies.aclose())
-
-
-def test_where_nothing_is_kept_replay_says_so(shared, question):
-    with pytest.raises(ReplayError, match=r"replay mode sends no requests; nothing is recorded$"):
-        asyncio.run(ReplayClient(shared).complete(question()))
-
-
-def test_a_recorded_reply_that_no_longer_fits_is_an_error_with_its_text(recorded, question):
-    with pytest.raises(ReplyError, match=r"cached reply to this request .* good: is missing") as info:
-        asyncio.run(ReplayClient(recorded).complete(question(accept=unacceptable)))
-    assert info.value.text == "fine"
-
-
-def test_closing_closes_the_file(stub, path):
-    cache = Cache(stub(), SQLiteReplyStore(path), "read_write")
-    asyncio.run(cache.aclose())
-    with pytest.raises(Exception, match="closed database"):
-        cache.replies.file.get("key")
 
 
 def test_when_the_store_fails_requests_under_way_are_waited_for_and_their_replies_put(path, stub, question):

@@ -78,12 +78,6 @@ def test_a_cassette_that_cannot_be_read_is_reported_with_its_line(tmp_path, text
     assert str(info.value).startswith(f"{path}{found}")
 
 
-def test_the_replies_that_were_written_by_hand_are_a_cassette(examples):
-    lines = list(Cassette(examples / "replies.jsonl").recorded())
-    assert len(lines) == 48
-    assert all(one.sample and one.reply and one.digests for one in lines)
-
-
 def test_two_replies_to_one_request_are_an_error_that_names_both_lines(question, tmp_path):
     path = tmp_path / "replies.jsonl"
     one, other = line(question()), line(question(), Reply(text="other"))

@@ -2,8 +2,6 @@
 
 import asyncio
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -198,27 +196,6 @@ async def unlocked(path):
     return SQLiteReplyStore(path)
 
 
-def test_writing_that_waits_for_another_program_leaves_the_loop_alone(path, question):
-    async def ask():
-        store = SQLiteReplyStore(path)
-        other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        other.execute("BEGIN IMMEDIATE")
-        threading.Timer(1, lambda: other.execute("COMMIT")).start()
-        put = asyncio.create_task(store.put(question(), REPLY))
-        get = asyncio.create_task(store.get("unknown"))
-        longest, last = 0.0, time.monotonic()
-        while not put.done():
-            await asyncio.sleep(0.01)
-            longest, last = max(longest, time.monotonic() - last), time.monotonic()
-        assert await put == REPLY
-        assert await get is None
-        await store.aclose()
-        other.close()
-        return longest
-
-    assert asyncio.run(ask()) < 0.6
-
-
 def test_checkpoints_wait_for_the_disk_in_the_thread(path, question):
     async def ask():
         store = SQLiteReplyStore(path)
@@ -319,56 +296,3 @@ def test_a_thread_writes_what_has_to_wait(path, question, opened, uses_thread):
         return writers != {threading.get_ident()}
 
     assert asyncio.run(ask()) is uses_thread
-
-
-def test_a_damaged_reply_is_deleted(path, question, caplog):
-    async def ask():
-        store = SQLiteReplyStore(path)
-        await store.put(question(), REPLY)
-        database = sqlite3.connect(path, isolation_level=None)
-        database.execute("UPDATE replies SET reply = replace(reply, 'fine', 'evil')")
-        assert await store.get(question().key) is None
-        assert database.execute("SELECT count(*) FROM replies").fetchall() == [(0,)]
-        database.close()
-        assert await store.put(question(), OTHER) == OTHER
-        await store.aclose()
-
-    asyncio.run(ask())
-    assert [record.getMessage() for record in caplog.records] == [f"{path}: ignoring a damaged reply"]
-
-
-def test_a_file_that_is_deleted_in_use_is_read_anew(path, question):
-    async def ask():
-        store = SQLiteReplyStore(path)
-        await store.put(question(), REPLY)
-        path.unlink()
-        await store.put(question(repeat=1), OTHER)
-        found = [await store.get(question(repeat=repeat).key) for repeat in range(2)]
-        await store.aclose()
-        return found
-
-    assert asyncio.run(ask()) == [None, OTHER]
-
-
-ENDS = """
-import asyncio, os, sys
-from pathlib import Path
-from judgekit.judges.request import Reply, Request, ChatMessage
-from judgekit.judges.cache.store import PUTS_PER_CHECKPOINT, SQLiteReplyStore
-
-async def ask():
-    store = SQLiteReplyStore(Path(sys.argv[1]))
-    for repeat in range(20):
-        request = Request("p", "u", "m", {}, (ChatMessage("user", "?"),), "s", {}, "p@1", str, repeat=repeat)
-        await store.put(request, Reply(text="last words"))
-    os._exit(9)
-
-asyncio.run(ask())
-"""
-
-
-def test_what_was_put_outlives_a_process_that_is_killed(path):
-    assert subprocess.run([sys.executable, "-c", ENDS, str(path)], check=False).returncode == 9  # noqa: S603
-    kept = ReplyDatabase(path)
-    assert len(list(kept.recorded())) == 20
-    kept.close()

@@ -40,17 +40,6 @@ def test_it_starts_with_all_that_is_allowed():
     assert concurrency.limit == 300
 
 
-def test_it_is_full_when_its_limit_is_under_way():
-    concurrency = ConcurrencyLimit(3)
-    assert concurrency.free
-    send(concurrency, 2)
-    assert concurrency.free
-    concurrency.acquire()
-    assert not concurrency.free
-    concurrency.release()
-    assert concurrency.free
-
-
 def test_rate_limits_halve_it_until_a_round_succeeds_and_then_it_grows_by_a_twentieth_a_round():
     concurrency = ConcurrencyLimit(256)
     for limit in (128, 64):
@@ -64,14 +53,6 @@ def test_rate_limits_halve_it_until_a_round_succeeds_and_then_it_grows_by_a_twen
     assert concurrency.limit == pytest.approx(64 * 1.05 * 1.05 * 0.8)
 
 
-def test_a_burst_of_rate_limits_cuts_once():
-    concurrency = ConcurrencyLimit(100)
-    bad_round(concurrency)
-    assert concurrency.limit == 50
-    bad_round(concurrency)  # sent after the cut: it was not enough
-    assert concurrency.limit == 25
-
-
 def test_what_was_sent_before_a_cut_does_not_make_it_grow():
     concurrency = ConcurrencyLimit(100)
     first, *others = send(concurrency)
@@ -81,19 +62,6 @@ def test_what_was_sent_before_a_cut_does_not_make_it_grow():
     for sent in others:
         concurrency.succeeded(sent)
     assert concurrency.limit == 50
-
-
-def test_a_round_begins_anew_after_a_cut():
-    concurrency = ConcurrencyLimit(8)
-    before = send(concurrency)
-    for sent in before[:7]:
-        concurrency.release()
-        concurrency.succeeded(sent)
-    concurrency.release()
-    concurrency.rate_limited(before[7])
-    for sent in send(concurrency)[:3]:
-        concurrency.succeeded(sent)
-    assert concurrency.limit == 4
 
 
 def test_it_never_falls_below_one():
@@ -122,16 +90,6 @@ def test_it_grows_only_if_four_fifths_of_it_were_used(at_once, grows):
     for _ in range(8):
         good_round(concurrency, at_once)
     assert (concurrency.limit > 8) == grows
-
-
-def test_use_at_any_time_of_a_round_counts():
-    concurrency = ConcurrencyLimit(16)
-    bad_round(concurrency)
-    for sent in send(concurrency)[:7]:
-        concurrency.release()
-        concurrency.succeeded(sent)
-    good_round(concurrency, 1)
-    assert concurrency.limit == pytest.approx(8 * 1.05)
 
 
 def test_use_in_one_round_is_no_reason_to_grow_in_the_next():

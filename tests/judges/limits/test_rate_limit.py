@@ -6,20 +6,17 @@ import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from time import monotonic
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.errors import AuthenticationError, LostError, OverloadError, QuotaError, RateLimitError, ReplyError
-from judgekit.jobs.api import run as run_samples
 from judgekit.judges.judge import Judge
 from judgekit.judges.limits import rate_limit
 from judgekit.judges.limits.budget_client import estimated_tokens
 from judgekit.judges.limits.rate_limit import Account, Limits, Queue, RateLimit, get_account, requests_in_flight
 from judgekit.judges.request import Reply
-from judgekit.judges.retry import Circuit, Retry
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.traces.message import Usage
 
@@ -104,12 +101,6 @@ def test_as_many_requests_as_allowed_are_under_way_and_never_more(stub, question
             assert asked.under_way == limited.queue.account.concurrency.in_flight == 0
 
 
-def test_as_many_as_may_go_at_once_do_from_the_first_on(question):
-    asked = Slow(1)
-    run(ask(RateLimit(asked, queue(20)), [question()] * 50))
-    assert [asked.times.count(second) for second in range(3)] == [20, 20, 10]
-
-
 def test_a_rate_limit_makes_them_fewer_and_an_overload_does_not(stub, question):
     for error, limit in [(RateLimitError("busy"), 4), (OverloadError("busy"), 8), (LostError("gone"), 8)]:
         limited = RateLimit(stub([error]), queue(8))
@@ -180,51 +171,12 @@ def test_whenever_requests_are_canceled_no_turn_is_lost(question, most, paced, c
     assert run(ask_all()) < 1.001  # a pause or a pace at most
 
 
-def test_a_provider_that_bears_ten_at_once_is_kept_busy_and_seldom_has_to_refuse(question):
-    class Busy(Slow):
-        refused = 0
-
-        async def complete(self, request, /):
-            if self.under_way == 10:
-                self.refused += 1
-                raise RateLimitError("busy")
-            return await super().complete(request)
-
-    asked = Busy(1)
-    ends = run(
-        ask(Retry(RateLimit(asked, queue(100)), Circuit(), 10), [question(repeat=repeat) for repeat in range(600)])
-    )
-    assert ends == [REPLY] * 600
-    assert max(asked.times) < 1.5 * 600 / 10
-    assert asked.refused < 0.15 * 600
-
-
 # How many a minute
 
 
 def most_in_a_minute(times, weights):
     """The largest sum of weights in any minute, its end excluded."""
     return max(sum(w for t, w in zip(times, weights, strict=True) if start <= t < start + 60) for start in times)
-
-
-def test_requests_are_spread_evenly_over_the_minute(question):
-    asked = Slow()
-    run(ask(RateLimit(asked, queue(requests=120)), [question()] * 300))
-    assert asked.times == pytest.approx([index / 2 for index in range(300)])
-    assert most_in_a_minute(asked.times, [1] * 300) in (120, 121)
-
-
-def test_a_pause_saves_nothing_up(question):
-    asked = Slow()
-
-    async def ask_twice():
-        limited = RateLimit(asked, queue(requests=60))
-        await ask(limited, [question()] * 2)
-        await asyncio.sleep(100)
-        await ask(limited, [question()] * 3)
-
-    run(ask_twice())
-    assert asked.times == pytest.approx([0, 1, 101, 102, 103])
 
 
 def test_tokens_are_spread_evenly_over_the_minute(question):
@@ -304,18 +256,6 @@ def test_a_wait_that_the_provider_names_holds_for_the_whole_account(question, ki
     assert stranger.times == [0, 1]
 
 
-def test_the_longest_of_several_waits_holds(question):
-    asked = Slow(1, {0: RateLimitError("busy", retry_after=30), 1: RateLimitError("busy", retry_after=10)})
-    run(ask(RateLimit(asked, queue(2)), [question(repeat=repeat) for repeat in range(3)]))
-    assert asked.times == [0, 0, 31]
-
-
-def test_a_wait_of_more_than_a_minute_holds_nobody_up(question):
-    asked = Slow(1, {0: OverloadError("busy", retry_after=60.1)})
-    run(ask(RateLimit(asked, queue(1)), [question(repeat=repeat) for repeat in range(2)]))
-    assert asked.times == [0, 1]
-
-
 # A key or a quota that fails
 
 
@@ -348,12 +288,6 @@ def test_a_quota_that_is_spent_turns_away_those_alone_that_ask_the_same_model(qu
     assert [repeat for repeat, _ in asked.asked] == [0, 1, 3, 5]
 
 
-def test_what_others_have_under_way_is_not_turned_away(question):
-    asked = Slow(1, {0: QuotaError("it is over")})
-    ends = run(ask(RateLimit(asked, queue(2)), [question(repeat=repeat) for repeat in range(3)]))
-    assert [type(end) for end in ends] == [QuotaError, Reply, QuotaError]
-
-
 # Accounts
 
 
@@ -371,31 +305,11 @@ def test_judges_of_one_account_share_it_and_the_strictest_limits_hold(question):
     assert (one.requests.per_minute, one.tokens.per_minute) == (90, 200_000)
 
 
-def test_limits_that_become_stricter_forget_nothing(question):
-    asked = Slow()
-
-    async def ask_and_ask_again():
-        limited = RateLimit(asked, queue(requests=2))
-        await limited.complete(question())
-        limited.queue.account.add_limits(Limits(20, 1))
-        await ask(limited, [question()] * 2)
-
-    run(ask_and_ask_again())
-    assert asked.times == pytest.approx([0, 30, 90])
-
-
 async def used_queue(name, stub, question):
     found = get_account(name).queue()
     found.account.add_limits(Limits(1))
     await ask(RateLimit(stub([REPLY]), found), [question()] * 3)  # its lock and its event know the loop now
     return found
-
-
-def test_each_loop_has_queues_of_its_own_and_all_loops_share_the_account(stub, question):
-    first = asyncio.run(used_queue("c", stub, question))
-    second = asyncio.run(used_queue("c", stub, question))
-    assert second is not first
-    assert second.account is first.account
 
 
 @pytest.mark.parametrize("most", [1, 3])
@@ -425,24 +339,6 @@ def test_no_more_requests_go_at_once_from_several_threads_than_from_one(question
         ] * 8
     assert max(counts) == most
     assert shared.concurrency.in_flight == 0
-
-
-def test_a_minute_is_one_for_all_loops_and_threads(question):
-    shared, times = Account(), []
-    shared.add_limits(Limits(8, 1_200))
-
-    class Noting:
-        async def complete(self, _):
-            times.append(monotonic())
-            return REPLY
-
-    async def ask_twice():
-        await ask(RateLimit(Noting(), shared.queue()), [question()] * 2)
-
-    with ThreadPoolExecutor(4) as threads:
-        for _ in range(8):
-            threads.submit(asyncio.run, ask_twice())
-    assert max(times) - min(times) >= 15 * 60 / 1_200 - 0.001
 
 
 def test_any_thread_may_ask_how_many_requests_are_under_way_to_all_accounts(question):
@@ -485,22 +381,6 @@ def scorer_of(server, achieved):
     return lambda **limits: AgentGoalAccuracyWithoutReference(
         Judge("openai/m", base_url=server.url, cache_mode="off", **limits)
     )
-
-
-def test_a_minute_holds_for_all_scores_of_a_process(server, scorer_of, sample):
-    for _ in range(6):
-        assert scorer_of(requests_per_minute=300).score(sample).status == "scored"
-    times = [request.at for request in server.requests]
-    assert len(times) == 6
-    assert times[-1] - times[0] >= 5 * 0.2 - 0.3  # the first one of a judge waits for a connection
-
-
-def test_a_minute_holds_for_all_runs_of_a_process(server, scorer_of, sample):
-    began = monotonic()
-    for _ in range(3):
-        run_samples([sample] * 2, [scorer_of(requests_per_minute=120)])
-    assert len(server.requests) == 6
-    assert monotonic() - began >= 5 * 0.5
 
 
 def test_requests_at_once_are_counted_over_all_threads(server, scorer_of, sample, achieved):

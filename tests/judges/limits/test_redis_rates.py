@@ -6,13 +6,11 @@ import pytest
 
 from judgekit.errors import AuthenticationError, OverloadError, QuotaError, RateLimitError, StoreError, UnreachableError
 from judgekit.judges.limits import redis_rates
-from judgekit.judges.limits.budget_client import estimated_tokens
 from judgekit.judges.limits.rate_limit import Account, Queue, RateLimit
 from judgekit.judges.limits.redis_rates import RedisRates
 from judgekit.judges.redis.server import Command, RedisServer
 from judgekit.judges.request import Reply
 from judgekit.score import outage_memory
-from judgekit.traces.message import Usage
 
 BURST = redis_rates._BURST / 1e6
 
@@ -82,15 +80,6 @@ def test_without_limits_nobody_waits_and_nothing_is_stored(machine, redis_server
 
     asyncio.run(test())
     assert redis_server.client.keys() == []
-
-
-def test_other_accounts_have_limits_of_their_own(machine):
-    async def test():
-        one, other = machine(60), machine(60, account="other")
-        waits = [await one.take(), await one.take(), await other.take()]
-        assert waits == [0, pytest.approx(1 - BURST, abs=0.1), 0]
-
-    asyncio.run(test())
 
 
 def test_the_strictest_limit_holds(machine):
@@ -171,20 +160,6 @@ def test_a_pause_holds_for_all_machines_and_they_begin_again_one_by_one(machine)
     waits = asyncio.run(test())
     assert 29 < min(waits) < max(waits) < 31
     assert max(waits) - min(waits) > 0.3
-
-
-def test_after_a_pause_the_limits_hold_as_well(machine):
-    async def test():
-        machines = [machine(600) for _ in range(4)]
-        machines[0].rates.pause(30)
-        await machines[0].sent()
-        for _ in range(5):
-            for one in machines:
-                await one.take()
-        starts = sorted(start for one in machines for start in one.starts)
-        assert starts[-1] - starts[0] > 1.5
-
-    asyncio.run(test())
 
 
 # The layer
@@ -280,18 +255,6 @@ def test_retry_after_pauses_the_others(machine, stub, question):
     asyncio.run(test())
 
 
-def test_the_tokens_of_a_reply_correct_the_estimate(machine, stub, question):
-    async def test():
-        one, other = machine(None, 60_000), machine(None, 60_000)
-        expected = estimated_tokens(question())
-        used = Usage(input_tokens=expected, output_tokens=9_000)
-        await limited(one, stub([Reply(text="", usage=used)])).complete(question())
-        await one.sent()
-        assert await other.take(1) == pytest.approx((expected + 9_000) / 1_000 - BURST, abs=0.3)
-
-    asyncio.run(test())
-
-
 def test_a_limit_that_cannot_be_looked_up_is_an_error_and_nothing_is_sent(machine, stub, question, monkeypatch):
     async def test():
         one, inner = machine(), stub()
@@ -327,18 +290,5 @@ def test_times_that_are_not_ours_make_nobody_wait_and_fail_nobody(machine, redis
         one.rates.pause(30)
         await one.sent()
         assert 25 < await one.take(1) < 35
-
-    asyncio.run(test())
-
-
-def test_a_rejection_of_another_kind_fails_nobody(machine, redis_server):
-    async def test():
-        one = machine(60)
-        with outage_memory():
-            await one.take()
-            later = int(one.starts[-1] * 1e6) + 1
-            redis_server.client.hset(one.rates._failed, "judge", f"{later} \xff")
-            await asyncio.sleep(0.01)
-            await one.take()
 
     asyncio.run(test())

@@ -171,11 +171,6 @@ def test_what_was_never_settled_stays_spent_and_nobody_waits_for_it_without_a_le
     assert reserved(alive, "a", Budget(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", True)
 
 
-def test_a_budget_of_which_nothing_fits_is_refused_each_time(spending):
-    refused = [reserved(spending, "a", Budget(requests=0), TEN_CENTS) for _ in range(2)]
-    assert refused == [("0 requests (spent: 0)", False)] * 2
-
-
 def test_a_reset_budget_begins_again(spending):
     reserved(spending, "a", Budget(), TEN_CENTS)
     reserved(spending, "b", Budget(), TEN_CENTS)

@@ -129,15 +129,6 @@ def test_the_limit_is_a_setting_and_counts_what_is_decompressed(server, complete
             complete(server.url, max_reply_bytes=len(content) - 1)
 
 
-def test_gzip_of_any_length_comes_as_it_was(server, complete):
-    """Texts that compress well take many steps for few bytes, others the other way round."""
-    others = ("".join(f"{number:x}" for number in range(size)) for size in (1, 400_000))
-    for text in (*("x" * size for size in (0, 1, 2**20 - 1, 2**20, 2**20 + 1)), *others):
-        content = json.dumps(server.says(text)[2]).encode()
-        server.script = [(200, {"content-encoding": "GZip"}, gzip.compress(content))]
-        assert complete(server.url).text == text
-
-
 @pytest.mark.parametrize(
     ("encoding", "body"),
     [

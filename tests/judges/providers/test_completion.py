@@ -48,18 +48,13 @@ def read(body, price=None):
     [
         pytest.param(completion(), Reply(text="x"), id="the least"),
         pytest.param(completion(model="m", id=3, object=None), Reply(text="x", model="m"), id="model"),
-        pytest.param(completion(model=["m"]), Reply(text="x"), id="a model that cannot be read"),
         pytest.param(
             completion(model="m", system_fingerprint="fp"),
             Reply(text="x", model="m", system_fingerprint="fp"),
             id="fingerprint",
         ),
-        pytest.param(completion(model="", system_fingerprint=3), Reply(text="x"), id="names that are none"),
-        pytest.param(completion(error=None), Reply(text="x"), id="error null"),
         pytest.param(completion({"content": None}), Reply(text=""), id="content null"),
-        pytest.param(completion({"role": "assistant"}), Reply(text=""), id="no content"),
         pytest.param(completion({"content": None, "tool_calls": [{"id": "1"}]}), Reply(text=""), id="a tool call"),
-        pytest.param(completion({"content": "x", "reasoning_content": "so"}), Reply(text="x"), id="thoughts apart"),
         pytest.param(
             completion(
                 {"content": [{"type": "text", "text": "a"}, {"type": "thinking"}, {"type": "text", "text": "b"}]}
@@ -67,7 +62,6 @@ def read(body, price=None):
             Reply(text="ab"),
             id="content in parts",
         ),
-        pytest.param(completion({"content": []}), Reply(text=""), id="content in no parts"),
         pytest.param(
             completion(choice={"finish_reason": "length"}), Reply(text="x", finish_reason="length"), id="length"
         ),
@@ -79,8 +73,6 @@ def read(body, price=None):
         pytest.param(
             completion({"content": None, "refusal": "No."}), Reply(text="No.", finish_reason="refusal"), id="refusal"
         ),
-        pytest.param(completion({"content": "x", "refusal": ""}), Reply(text="x"), id="no refusal"),
-        pytest.param(completion({"content": "grüße"}), Reply(text="grüße"), id="other letters"),
     ],
 )
 def test_a_completion_is_read_for_its_words_and_its_ending(body, reply):
@@ -94,14 +86,8 @@ def test_a_completion_is_read_for_its_words_and_its_ending(body, reply):
         pytest.param([], None, id="a list"),
         pytest.param({}, Usage(), id="empty"),
         pytest.param({"prompt_tokens": 7}, Usage(input_tokens=7), id="input alone"),
-        pytest.param({"prompt_tokens": 7, "prompt_tokens_details": None}, Usage(input_tokens=7), id="null details"),
         pytest.param({"prompt_tokens": 7, "prompt_tokens_details": 3}, Usage(input_tokens=7), id="odd details"),
-        pytest.param(
-            {"completion_tokens": 2, "completion_tokens_details": {}}, Usage(output_tokens=2), id="empty details"
-        ),
-        pytest.param({"prompt_tokens": 0, "completion_tokens": 0}, Usage(), id="zeros"),
         pytest.param({"prompt_tokens": 0, "completion_tokens": 5}, Usage(output_tokens=5), id="a prompt of zero"),
-        pytest.param({"prompt_tokens": 7, "completion_tokens": 0}, Usage(input_tokens=7), id="a text of zero"),
         pytest.param({"prompt_tokens": -1, "completion_tokens": 2.5}, Usage(), id="numbers that count nothing"),
         pytest.param(
             {
@@ -117,11 +103,6 @@ def test_a_completion_is_read_for_its_words_and_its_ending(body, reply):
             {"prompt_tokens": 279, "completion_tokens": 6, "total_tokens": 374},  # of grok-4-fast-reasoning
             Usage(input_tokens=279, output_tokens=95),
             id="reasoning in the total alone",
-        ),
-        pytest.param(
-            {"prompt_tokens": 9, "completion_tokens": 5, "total_tokens": 0},
-            Usage(input_tokens=9, output_tokens=5),
-            id="a total that counts nothing",
         ),
     ],
 )
@@ -140,11 +121,9 @@ TOKENS = {"prompt_tokens": 1000, "completion_tokens": 7}
     ("usage", "price", "cost"),
     [
         pytest.param(TOKENS | {"cost": 0.25}, None, 0.25, id="as the provider says"),
-        pytest.param(TOKENS | {"cost": 0}, None, 0.0, id="free, as the provider says"),
         pytest.param(TOKENS | {"cost": 0.25}, Price(2, 0), 0.002, id="as the user says"),
         pytest.param({"cost": 0.25}, Price(2, 0), 0.25, id="as the provider says, where no tokens are counted"),
         pytest.param(TOKENS, None, None, id="nobody says"),
-        pytest.param({"prompt_tokens": 0, "completion_tokens": 0, "cost": 0}, None, None, id="all zero"),
         pytest.param({"prompt_tokens": 0, "completion_tokens": 0, "cost": 0.1}, None, 0.1, id="a cost without tokens"),
         *(
             pytest.param(TOKENS | {"cost": cost}, None, None, id=f"{cost!r}")
@@ -172,26 +151,14 @@ def test_logprobs_that_are_not_there_or_of_another_kind_are_none():
 
 
 NO_COMPLETION = {
-    "empty": b"",
-    "truncated": b'{"choices": [{"message": {"cont',
     "HTML": b"<html>It works!</html>",
-    "null": b"null",
-    "text": b'"fine"',
-    "list": b"[]",
-    "object": b"{}",
-    "choices null": b'{"choices": null}',
     "choices empty": b'{"choices": []}',
-    "choice null": b'{"choices": [null]}',
     "message null": b'{"choices": [{"message": null, "finish_reason": "stop"}]}',
-    "no message": b'{"choices": [{"text": "x"}]}',
     "content a list of texts": b'{"choices": [{"message": {"content": ["x"]}}]}',
-    "content an object": b'{"choices": [{"message": {"content": {"verdict": "yes"}}}]}',
     "lone surrogate": b'{"choices": [{"message": {"content": "\\ud800"}}]}',
     "invalid UTF-8": b'{"choices": [{"message": {"content": "gr\xfc\xdfe"}}]}',
     "nested too deep": b"[" * 100_000,
-    "stream of events": b'data: {"choices": []}\n\ndata: [DONE]\n\n',
     "error": b'{"error": {"message": "Nope.", "code": "oops"}}',
-    "error text": b'{"error": "Unexpected endpoint"}',
     "error code that is no status": b'{"error": {"code": 42}}',
     "10 MB": b"x" * 10_000_000,
 }
@@ -218,11 +185,6 @@ def test_an_error_with_a_status_that_comes_as_a_success_is_that_error():
             with pytest.raises(kind, match=f"^here: HTTP {code}: .*Nope") as info:
                 read(json.dumps({"error": {"message": "Nope.", "code": code}} | choices).encode())
             assert type(info.value) is kind
-
-
-def test_a_reply_that_the_provider_broke_off_is_lost():
-    with pytest.raises(LostError, match=r"^here: the provider aborted the reply: so f$"):
-        read(completion({"content": "so f"}, choice={"finish_reason": "error"}))
 
 
 anything = st.recursive(
@@ -282,22 +244,13 @@ def no_header(_):
 
 
 TPM = "Request too large for m on tokens per min (TPM): Limit 30000, Requested 40000."
-GATEWAY = "<html>502 Bad Gateway</html>"
-LONG = "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."
 REFUSED = [
     pytest.param(400, said(), RejectedError, id="400"),
-    pytest.param(400, said(code=400), RejectedError, id="400 whose code is a number"),
     pytest.param(400, '{"error": "Nope."}', RejectedError, id="400 whose error is text"),
     pytest.param(400, '{"object": "error", "message": "Nope."}', RejectedError, id="400 without an error"),
-    pytest.param(400, '["Nope."]', RejectedError, id="400 with a list"),
-    pytest.param(400, "[]", RejectedError, id="400 with an empty list"),
-    pytest.param(400, "Nope.", RejectedError, id="400 with text"),
     pytest.param(400, "", RejectedError, id="400 with nothing"),
-    pytest.param(422, '{"detail": [{"msg": "Nope."}]}', RejectedError, id="422"),
-    pytest.param(451, said(), RejectedError, id="451"),
     pytest.param(501, said(), RejectedError, id="501"),
     pytest.param(400, said(code="context_length_exceeded"), ContextError, id="400 context_length_exceeded"),
-    pytest.param(400, said(LONG), ContextError, id="400 of vLLM"),
     pytest.param(400, said("prompt is too long: 210000 tokens > 200000 maximum"), ContextError, id="400 of Anthropic"),
     pytest.param(
         400,
@@ -314,34 +267,24 @@ REFUSED = [
     pytest.param(413, said(), ContextError, id="413"),
     pytest.param(429, said(TPM, "rate_limit_exceeded"), ContextError, id="429 for more tokens than a minute has"),
     pytest.param(400, said(code="content_filter"), FilterError, id="400 content_filter"),
-    pytest.param(400, said("Your prompt was flagged.", "invalid_prompt"), FilterError, id="400 flagged"),
     pytest.param(403, said("The input was flagged by moderation."), FilterError, id="403 flagged"),
     pytest.param(400, said("Invalid schema for response_format 'x': ..."), FormatError, id="400 schema"),
-    pytest.param(
-        400, said("This model does not support response format `json_schema`."), FormatError, id="400 of Groq"
-    ),
     pytest.param(404, said("No endpoints support: response_format"), FormatError, id="404 of OpenRouter"),
-    pytest.param(422, '{"detail": [{"loc": ["body", "response_format"]}]}', FormatError, id="422 schema"),
     pytest.param(500, said("json_schema is not supported"), FormatError, id="500 of llama-cpp-python"),
     pytest.param(501, said("unsupported field in response schema"), FormatError, id="501 of Vertex"),
     pytest.param(401, said(code="invalid_api_key"), AuthenticationError, id="401"),
     pytest.param(403, said(), AuthenticationError, id="403"),
     pytest.param(404, said(code="model_not_found"), ModelError, id="404 model_not_found"),
     pytest.param(404, "<html>", ModelError, id="404 of a web site"),
-    pytest.param(405, "", ModelError, id="405 of a web site"),
     pytest.param(400, said("Invalid model: x"), ModelError, id="400 of Mistral"),
     pytest.param(400, said("x is not a valid model ID"), ModelError, id="400 of OpenRouter"),
-    pytest.param(400, said("Model Not Exist"), ModelError, id="400 of DeepSeek"),
     pytest.param(400, said("The model `x` does not exist"), ModelError, id="400 of xAI"),
     pytest.param(402, said(), QuotaError, id="402"),
     pytest.param(429, said(code="insufficient_quota"), QuotaError, id="429 insufficient_quota"),
-    pytest.param(429, said(kind="insufficient_quota"), QuotaError, id="429 of type insufficient_quota"),
     pytest.param(429, said(code="rate_limit_exceeded"), RateLimitError, id="429"),
-    pytest.param(429, said("Too many tokens, please wait."), RateLimitError, id="429 of Bedrock"),
     pytest.param(529, said(), RateLimitError, id="529"),
     *(pytest.param(status, said(), OverloadError, id=f"{status}") for status in (408, 409, 425, 500, 502, 503, 520)),
     *(pytest.param(status, said(), LostError, id=f"{status}") for status in (504, 524)),
-    pytest.param(502, GATEWAY, OverloadError, id="502 html"),
     pytest.param(503, said("json_schema workers are busy"), OverloadError, id="503 that names a form"),
     pytest.param(301, "", ModelError, id="301"),
 ]
@@ -352,13 +295,6 @@ def test_a_refusal_is_one_typed_error_that_says_where_and_what(status, body, kin
     error = http_status_error(status, body.encode(), no_header, PLAIN, "here")
     assert type(error) is kind
     assert str(error).startswith(f"here: HTTP {status}: {' '.join(body.split())}")
-
-
-def test_a_server_that_refers_to_another_is_not_followed():
-    error = http_status_error(308, b"", {"location": "https://there.test/v1"}.get, PLAIN, "here")
-    assert str(error).endswith(
-        "It redirects to 'https://there.test/v1', which judgekit does not follow: check the base_url."
-    )
 
 
 @pytest.mark.parametrize(
@@ -382,10 +318,6 @@ def test_tokens_that_may_spell_a_key_are_not_kept():
     body = completion({"content": "sk-very-private"}, choice={"logprobs": {"content": tokens}})
     assert parse_completion(body, PLAIN, "here", None).logprobs is not None
     assert parse_completion(body, SecretMask(("sk-very-private",)), "here", None) == Reply(text="***")
-
-
-def test_a_wrong_model_asks_for_the_name_and_the_address():
-    assert str(http_status_error(404, b"", no_header, PLAIN, "here")).endswith("Check the model name and the base_url.")
 
 
 @pytest.mark.parametrize(
@@ -448,18 +380,14 @@ def at(**later):
         pytest.param({"retry-after": ""}, None, id="empty"),
         pytest.param({"retry-after": "soon"}, None, id="words"),
         pytest.param({"retry-after": "nan"}, None, id="no number"),
-        pytest.param({"retry-after": "20"}, 20.0, id="seconds"),
         pytest.param({"retry-after": "0.25"}, 0.25, id="a part of a second"),
         pytest.param({"retry-after": "0"}, 0.0, id="at once"),
         pytest.param({"retry-after": "-3"}, 0.0, id="in the past"),
         pytest.param({"retry-after": "1e999"}, math.inf, id="for ever"),
         pytest.param({"retry-after-ms": "1500"}, 1.5, id="milliseconds"),
         pytest.param({"retry-after-ms": "1500", "retry-after": "2"}, 1.5, id="both"),
-        pytest.param({"retry-after-ms": "soon", "retry-after": "2"}, 2.0, id="one of them readable"),
         pytest.param({"retry-after": at(seconds=30), "date": at()}, 30.0, id="date"),
-        pytest.param({"retry-after": at(days=1), "date": at()}, 86400.0, id="date of tomorrow"),
         pytest.param({"retry-after": at(), "date": at(seconds=30)}, 0.0, id="date in the past"),
-        pytest.param({"retry-after": "Fri, 20 Nov 2026 14:00:30", "date": at()}, 30.0, id="date without a zone"),
         pytest.param({"retry-after": "Fri, 20 Nov 2026 15:00:30 +0100", "date": at()}, 30.0, id="date of another zone"),
         pytest.param({"retry-after": "Fri, 20 Nov 99999999999 14:00:00 GMT"}, None, id="date of no year"),
         pytest.param({"retry-after": "Mon, 01 Jan 2001 00:00:00 GMT"}, 0.0, id="date long past, of no known clock"),

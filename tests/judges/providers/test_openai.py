@@ -3,7 +3,6 @@
 import asyncio
 import base64
 import errno
-import gzip
 import json
 import logging
 import socket
@@ -16,11 +15,9 @@ import openai  # noqa: F401 - takes half a second, which a deadline may not have
 import pytest
 
 from judgekit.errors import (
-    AuthenticationError,
     ConfigError,
     JudgeError,
     LostError,
-    ModelError,
     OverloadError,
     RateLimitError,
     UnreachableError,
@@ -124,25 +121,12 @@ def test_a_good_reply_comes_with_its_model_usage_and_cost(server, complete):
     )
 
 
-def test_a_server_may_name_another_content_type(server, complete):
-    server.script = [(200, {"content-type": "text/plain"}, {"choices": [{"message": {"content": "x"}}]})]
-    assert complete(server.url) == Reply(text="x")
-
-
 def test_one_connection_serves_many_requests_and_is_closed_with_the_client(server, complete):
     server.script = [server.says("x")]
     complete(server.url, times=3)
     assert len(server.requests) == 3
     assert server.opened == 1
     assert server.all_closed()
-
-
-def test_a_server_may_close_the_connection_after_each_reply(server, complete):
-    content = json.dumps(server.says("x")[2])
-    head = f"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {len(content)}\r\n\r\n"
-    server.script = [((head + content).encode(), "close")]
-    assert complete(server.url, times=3).text == "x"
-    assert server.opened == 3
 
 
 # What the environment holds.
@@ -290,38 +274,7 @@ def test_a_refused_request_is_sent_once_and_says_how_long_to_wait(server, comple
     assert server.all_closed()
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_no_redirection_is_followed(server, complete, status):
-    server.script = [(status, {"location": f"{server.url}/chat/completions"}, b"")]
-    with pytest.raises(ModelError, match="which judgekit does not follow: check the base_url"):
-        complete(server.url)
-    assert len(server.requests) == 1
-
-
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n"
-BROKEN = [
-    pytest.param((b"", "close"), id="closed before headers"),
-    pytest.param((b"", "reset"), id="reset before headers"),
-    pytest.param((b"HTTP/1.1 200 OK\r\ncontent-le", "reset"), id="reset within headers"),
-    pytest.param((HEAD + b'{"choices"', "reset"), id="reset mid-body"),
-    pytest.param((HEAD + b'{"choices"', "close"), id="body shorter than it says"),
-    pytest.param((b"HTTP/1.1 500 Oops\r\ncontent-length: 1000\r\n\r\n{", "reset"), id="reset within an error's body"),
-    pytest.param((b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n", "close"), id="no chunk"),
-    pytest.param((b"SSH-2.0-OpenSSH_9.6\r\n", "close"), id="no HTTP"),
-    pytest.param((b"HTTP/1.1 200 OK\r\nx: " + b"x" * 200_000 + b"\r\n\r\n", "close"), id="a header without end"),
-    pytest.param((200, {"content-encoding": "gzip"}, b"{}"), id="no gzip"),
-    pytest.param((200, {"content-encoding": "gzip"}, gzip.compress(b'{"a": 1}' * 99)[:30]), id="half a gzip"),
-]
-
-
-@pytest.mark.parametrize("line", BROKEN)
-def test_a_reply_that_does_not_arrive_whole_is_lost(server, complete, line):
-    server.script = [line]
-    with pytest.raises(LostError, match=f"^openai/judge-1 at {server.url}: .") as info:
-        complete(server.url)
-    assert info.value.retry_after is None
-    assert len(server.requests) == 1
-    assert server.all_closed()
 
 
 def unreached(complete, url, **settings):
@@ -400,24 +353,7 @@ def test_who_cancels_a_request_gets_a_cancellation_and_no_error(server, question
     assert server.all_closed()
 
 
-def test_a_long_error_page_is_cut_visibly(server, complete):
-    server.script = [(502, {"content-type": "text/html"}, b"<html>" + b"x" * 5000 + b"Bad gateway")]
-    with pytest.raises(OverloadError, match=r"\[\.\.\. 4,\d\d\d characters omitted \.\.\.\]") as info:
-        complete(server.url)
-    assert len(str(info.value)) < 1000
-    assert str(info.value).endswith("Bad gateway")
-
-
 # The same provider with a router in the place of the network: for hosts that are not here.
-
-
-def test_replies_follow_each_other_over_one_client(mocked, complete):
-    route = mocked.post("http://judge.test/v1/chat/completions")
-    route.side_effect = [
-        httpx.Response(200, json={"choices": [{"message": {"content": text}}]}) for text in ("one", "two")
-    ]
-    assert complete("http://judge.test/v1", times=2).text == "two"
-    assert route.call_count == 2
 
 
 @pytest.mark.parametrize(
@@ -445,10 +381,3 @@ def test_what_no_transport_should_raise_is_a_lost_reply_all_the_same(mocked, com
     with pytest.raises(LostError, match=r"^openai/judge-1 at http://judge.test/v1: ."):
         complete("http://judge.test/v1")
     assert route.call_count == 1
-
-
-def test_a_key_that_is_refused_is_an_authentication_error(server, complete):
-    server.script = [(401, {}, {"error": {"message": "Who are you?", "code": "invalid_api_key"}})]
-    with pytest.raises(AuthenticationError, match=r"Who are you\?"):
-        complete(server.url)
-    assert len(server.requests) == 1

@@ -5,7 +5,6 @@ import importlib
 import importlib.util
 import json
 import random
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -17,7 +16,6 @@ import pytest
 from pydantic import BaseModel
 
 from judgekit.cli import main
-from judgekit.errors import ConfigError
 from judgekit.jobs.api import run
 from judgekit.judges.doctor import diagnose
 from judgekit.judges.judge import Judge
@@ -265,20 +263,6 @@ def test_without_litellm_no_price_is_known(missing):
     assert Judge("openai/gpt-cached").known_price is None
 
 
-def test_a_litellm_of_no_version_is_a_source_all_the_same(installed, monkeypatch):
-    folder = installed().parent.with_name("litellm-9.8.7.dist-info")
-    (folder / "METADATA").unlink()
-    folder.rmdir()
-
-    def version(name: str) -> str:
-        raise importlib.metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr("judgekit.judges.providers.price_list.version", version)
-    price = find_list_price("openai/gpt-plain", ())
-    assert price is not None
-    assert price.source == "litellm"
-
-
 # --- whose price it is
 
 
@@ -318,23 +302,6 @@ def test_a_price_is_no_part_of_a_question_nor_of_a_scorer(installed, monkeypatch
     *listed, price = known()
     assert isinstance(price, ListPrice)
     assert nowhere == listed == [*known(price=Price(1, 2))[:2]]
-
-
-def test_nothing_is_read_before_it_is_needed():
-    code = (
-        "import pathlib, sys\n"
-        "read = pathlib.Path.read_bytes\n"
-        "def watched(path):\n"
-        "    assert 'prices' not in path.name, 'the list was read'\n"
-        "    return read(path)\n"
-        "pathlib.Path.read_bytes = watched\n"
-        "import judgekit\n"
-        "judge = judgekit.Judge('openai/gpt-cached')\n"
-        "judgekit.TopicAdherence(judge)\n"
-        "assert 'litellm' not in sys.modules\n"
-    )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603
-    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 # --- what it does
@@ -407,11 +374,6 @@ def test_a_budget_in_dollars_works_with_a_listed_price(installed, openai):
     assert cost == pytest.approx(0.0009 * len(openai.requests))
 
 
-def test_a_budget_in_dollars_needs_a_price(missing):
-    with pytest.raises(ConfigError, match=r"a budget in US dollars needs the price of openai/gpt-cached"):
-        Judge("openai/gpt-cached", budget={"usd": 1})
-
-
 # --- when models shut down
 
 ENDING: dict[str, Any] = {"litellm_provider": "anthropic", "mode": "chat", "deprecation_date": "2027-01-14"}
@@ -432,18 +394,6 @@ def test_the_list_has_the_date_on_which_a_model_shuts_down(installed, found, day
     installed({"claude-1": {**ENDING, **found}, "claude-2": CHAT})
     assert find_list_shutdown_date("litellm/anthropic/claude-1") == day
     assert find_list_shutdown_date("litellm/anthropic/claude-2") is None
-
-
-@pytest.mark.parametrize("prices", ["", "{", "[]", "null", '{"claude-1": 3}'])
-def test_a_list_of_another_make_has_no_dates(installed, prices):
-    path = installed(prices)
-    assert find_list_shutdown_date("litellm/anthropic/claude-1") is None
-    path.unlink()
-    assert find_list_shutdown_date("litellm/anthropic/claude-1") is None
-
-
-def test_without_litellm_no_date_is_known(missing):
-    assert find_list_shutdown_date("litellm/anthropic/claude-1") is None
 
 
 def test_the_list_is_only_for_judges_whose_servers_cannot_be_asked(installed, openai, monkeypatch):
@@ -484,11 +434,13 @@ def test_no_price_is_lower_than_litellm_s_own(monkeypatch):
     )  # once, and not for each of thousands
     checked: Counter[str] = Counter()
     unknown: set[str] = set()
-    others = [key for key, entry in models.items() if entry.get("litellm_provider") not in EXACT]
-    left_out = {*others} - {*random.Random(0).sample(others, 300)}  # noqa: S311 - all of them take half a minute
+    dice = random.Random(0)  # noqa: S311 - all models take half a minute
+    by_provider: dict[str, list[str]] = {}
     for key, entry in models.items():
-        if key in left_out:
-            continue
+        provider = entry.get("litellm_provider")
+        by_provider.setdefault(provider if provider in EXACT else "", []).append(key)
+    for key in (key for keys in by_provider.values() for key in dice.sample(keys, min(len(keys), 100))):
+        entry = models[key]
         provider = entry.get("litellm_provider")
         name = key.removeprefix(f"{provider}/")
         if (price := find_list_price(f"litellm/{provider}/{name}", ())) is None:

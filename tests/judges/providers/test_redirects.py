@@ -83,8 +83,8 @@ def environment(monkeypatch) -> None:
         monkeypatch.setenv(name, text)
 
 
-def ask_often(url, client_class, models, question, *, offline=False) -> dict[str, list[JudgeError]]:
-    """Ask each model as often as there are codes, and return its errors."""
+def ask_each(url, client_class, models, question, *, times=1, offline=False) -> dict[str, list[JudgeError]]:
+    """Ask each model, and return its errors."""
     problems: dict[str, list[JudgeError]] = {}
 
     async def ask() -> None:
@@ -92,7 +92,7 @@ def ask_often(url, client_class, models, question, *, offline=False) -> dict[str
         connection = Connection(base_url=url, api_key="connection-key", timeout=20, extras=KEYS, offline=offline)
         client = await asyncio.to_thread(client_class, connection)
         for model in models:
-            for _ in CODES:
+            for _ in range(times):
                 with pytest.raises(JudgeError) as info:
                     await client.complete(question(base_url=url, model=model, params={}, output_mode="text"))
                 problems.setdefault(model, []).append(info.value)
@@ -103,32 +103,33 @@ def ask_often(url, client_class, models, question, *, offline=False) -> dict[str
 
 
 @needs_litellm
+@pytest.mark.processes
 def test_no_provider_of_litellm_follows_a_redirect(addresses, environment, question):
     url, first, second = addresses
     providers = [str(getattr(name, "value", name)) for name in importlib.import_module("litellm").provider_list]
-    problems = ask_often(url, LitellmClient, [f"{name}/m" for name in providers], question)
+    problems = ask_each(url, LitellmClient, [f"{name}/m" for name in providers], question)
     assert second == []
     redirected = {
         model: errors for model, errors in problems.items() if all("does not follow" in str(error) for error in errors)
     }
     assert all(type(error) is ModelError for errors in redirected.values() for error in errors)
-    assert len(first) == len(CODES) * (
-        len(redirected) + 1
-    )  # aiohttp_openai asks too, and reads the redirect as a reply
+    assert len(first) == len(redirected) + 1  # aiohttp_openai asks too, and reads the redirect as a reply
     assert len(redirected) > 100  # the others use no base_url, or answer no questions
 
 
 @needs_litellm
+@pytest.mark.processes
 @pytest.mark.parametrize("model", ["openai/m", "anthropic/m", "gemini/m", "ollama/m", "azure/m"])
 def test_no_redirect_is_followed_without_aiohttp(addresses, environment, question, monkeypatch, model):
     monkeypatch.setattr("litellm.disable_aiohttp_transport", True)
     url, first, second = addresses
-    [problems] = ask_often(url, LitellmClient, [model], question).values()
+    [problems] = ask_each(url, LitellmClient, [model], question, times=len(CODES)).values()
     assert all("does not follow: check the base_url" in str(error) for error in problems)
     assert (len(first), second) == (len(CODES), [])
 
 
 @needs_litellm
+@pytest.mark.processes
 def test_offline_no_provider_of_litellm_asks_another_address(addresses, environment, question, monkeypatch):
     """Some ignore the address that they are given, or fetch a key from another one first."""
     monkeypatch.delenv("WATSONX_TOKEN")
@@ -142,7 +143,7 @@ def test_offline_no_provider_of_litellm_asks_another_address(addresses, environm
 
     monkeypatch.setattr(socket, "getaddrinfo", listen)
     models = ["replicate/a/b", "sagemaker/m", "sagemaker_chat/m", "gigachat/m", "bytez/m", "watsonx/m", "huggingface/m"]
-    problems = ask_often(addresses[0], LitellmClient, models, question, offline=True)
+    problems = ask_each(addresses[0], LitellmClient, models, question, offline=True)
     assert {type(error) for model in models[:-1] for error in problems[model]} == {OfflineError}
     assert asked <= {"127.0.0.1"}
     assert "would ask https://api.replicate.com/" in str(problems["replicate/a/b"][0])
@@ -152,15 +153,16 @@ def test_offline_no_provider_of_litellm_asks_another_address(addresses, environm
 def test_the_openai_provider_follows_no_redirect(addresses, question, monkeypatch, kind):
     monkeypatch.setattr("openai.DefaultAioHttpClient", getattr(importlib.import_module("openai"), kind))
     url, first, second = addresses
-    [problems] = ask_often(url, OpenAIClient, ["m"], question).values()
+    [problems] = ask_each(url, OpenAIClient, ["m"], question, times=len(CODES)).values()
     assert all("does not follow: check the base_url" in str(error) for error in problems)
     assert (len(first), second) == (len(CODES), [])
 
 
 @needs_litellm
+@pytest.mark.processes
 def test_clients_of_the_program_around_follow_redirects_as_ever(addresses, environment, question):
     url, _, second = addresses
-    ask_often(url, LitellmClient, ["anthropic/m"], question)
+    ask_each(url, LitellmClient, ["anthropic/m"], question)
     with importlib.import_module("httpx").Client(follow_redirects=True) as client:
         assert client.get(url).status_code == 200
     assert len(second) == 1

@@ -123,19 +123,6 @@ def test_ordinary_text_stays():
         assert hidden(text) == text
 
 
-def test_patterns_are_found_in_one_order_whatever_the_order_they_are_named_in():
-    text = "ann@x.org, https://x.org/?to=ann@x.org&card=4111111111111111, 10.20.30.40, 4111 1111 1111 1111"
-    shown = "<email 1>, <url 1>, <ip 1>, <card 1>"
-    assert hidden(text, *PATTERNS) == shown
-    assert hidden(text, *reversed(PATTERNS)) == shown
-
-
-def test_only_what_is_named_is_redacted():
-    text = "ann@x.org, +15551234567"
-    assert hidden(text, "email") == "<email 1>, +15551234567"
-    assert hidden(text, "phone") == "ann@x.org, <phone 1>"
-
-
 @given(st.integers(2 * 10**14, 7 * 10**14 - 1))
 def test_of_ten_numbers_that_differ_in_the_last_digit_one_is_a_card(digits):
     assert [hidden(f"{digits}{last}", "card") for last in range(10)].count("<card 1>") == 1
@@ -156,14 +143,8 @@ def test_a_long_text_of_any_shape_takes_no_long_time():
          "&", "\u200b", "4\u00a0", "secret=", 'secret":"\\', '"secret":"a\\"', "password='", "-----BEGIN PRIVATE KEY-----\n", "SG.a_",
          "Bearer a", "secret    :", "de89-", "[4111111111111111,", '"x":4111111111111111,', "\\ud83d"]  # fmt: skip
     for unit in cases:
-        assert seconds(unit * (12_000 // len(unit))) < 0.8
-        assert seconds(unit * (12_000 // len(unit)) + "!x") < 0.8
-        assert seconds(f'"secret": "{unit * (12_000 // len(unit))}') < 0.8
-
-
-def test_a_long_text_of_digits_or_spaces_takes_no_long_time():
-    assert seconds("7" * 200_000) < 3
-    assert seconds(" " * 200_000) < 3
+        assert seconds(unit * (12_000 // len(unit)) + "!x") < 0.8, unit
+        assert seconds(f'"secret": "{unit * (12_000 // len(unit))}') < 0.8, unit
 
 
 # Wrapped
@@ -452,10 +433,6 @@ def test_the_same_text_has_the_same_number_in_all_of_a_sample():
     assert shown.reference == "<email 3>, <email 1>, <card 1>"
 
 
-def test_another_sample_has_numbers_of_its_own():
-    assert [hidden(mail, "email") for mail in ("ann@x.org", "bob@x.org")] == ["<email 1>"] * 2
-
-
 def test_numbers_are_the_same_in_every_process(run_python):
     program = """
 from judgekit.judges.redaction.redact import redact_sample
@@ -492,12 +469,6 @@ def test_a_function_takes_the_place_of_names():
     assert shown.trace.messages[2].tool_calls[0].name == "find"
 
 
-def test_a_function_is_not_asked_about_what_is_no_text_and_no_number():
-    args = {"yes": True, "no": False, "nothing": None}
-    shown = redact_sample(Sample.of([AIMessage("", tool_calls=[ToolCall("f", args)])]), lambda text: text.upper())
-    assert shown.trace.messages[0].tool_calls[0].args == {"YES": True, "NO": False, "NOTHING": None}
-
-
 # Before key, request and store
 
 
@@ -531,26 +502,6 @@ def test_samples_that_differ_in_what_is_redacted_are_one_question(stub, tmp_path
     for secret in (MAIL, "bob@y.net", str(CARD), "5555555555554444"):
         assert secret not in sent
         assert secret.encode() not in kept
-
-
-def test_without_redaction_they_are_two(stub):
-    asked = stub([Reply(text='{"reason": "fine"}')])
-    judge = Judge("any/m", client=asked)
-    for sample in (conversation(MAIL, CARD), conversation("bob@y.net", CARD)):
-        asyncio.run(judge.ask(GOAL, sample, Opinion))
-    assert len({request.key for request in asked.requests}) == 2
-    assert MAIL in asked.requests[0].messages[1].content
-
-
-def test_nothing_of_it_goes_over_the_wire(server):
-    server.script = [server.says({"reason": "fine"})]
-    judge = Judge("openai/judge-1", base_url=server.url, redact=["email", "card"], cache_mode="off")
-    asyncio.run(judge.ask(GOAL, conversation(MAIL, CARD), Opinion))
-    [request] = server.requests
-    sent = json.dumps(request.body)
-    assert "<email 1>" in sent
-    assert MAIL not in sent
-    assert str(CARD) not in sent
 
 
 # What a server is sent

@@ -164,17 +164,6 @@ def test_an_event_loop_that_ends_does_not_wait_for_a_server_that_is_away(free_po
     asyncio.run(leave())
 
 
-def test_a_command_that_cannot_be_sent_is_an_error(redis_server):
-    async def test():
-        server = RedisServer(redis_server.address)
-        with pytest.raises(UnicodeEncodeError):
-            await server.ask(Command(("SET", "a", "\udc80")))
-        assert await server.ask(PING) == b"PONG"
-        await server.aclose()
-
-    asyncio.run(test())
-
-
 def test_without_the_library_the_extra_is_named(monkeypatch):
     monkeypatch.delitem(sys.modules, "judgekit.judges.redis.server", raising=False)
     monkeypatch.setitem(sys.modules, "redis", None)
