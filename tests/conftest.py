@@ -65,6 +65,7 @@ from judgekit.traces.message import AIMessage, HumanMessage, MediaPart, OtherPar
 from judgekit.traces.recording import Label, ToolDefinition, TraceSource, TraceWarning
 from judgekit.traces.sample import ExpectedCall, Ranking, Sample
 from judgekit.traces.trace import Trace
+from tests.browsers import browser, new_page, opened  # noqa: F401 - fixtures
 
 if TYPE_CHECKING:
     from botocore.client import BaseClient

@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -13,9 +12,9 @@ from judgekit.reports.compare_judges import show_judges
 from judgekit.reports.html import html_report
 from judgekit.score import JudgeCall
 from judgekit.terminal import console
+from tests.browsers import PHONE, keeps_nobody_out
 
 EVIL = "\x1b[2J</script><script>alert(1)</script>\u202e"
-CHROMIUM = Path("/usr/bin/chromium")
 
 
 @pytest.fixture
@@ -83,29 +82,17 @@ def test_what_stands_in_reasons_and_names_steers_no_terminal_and_no_page(two):
 
 
 @pytest.mark.browser
-@pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed")
-def test_the_page_shows_the_same_and_leads_to_the_samples(two, tmp_path):
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe looks for what keeps people out")
+def test_the_page_shows_the_same_and_leads_to_the_samples(two, tmp_path, opened):
+    expect = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser").expect
     scored, comparison = two(EVIL, EVIL)
     path = tmp_path / "page.html"
     path.write_text("".join(html_report(scored, judges=comparison)), encoding="utf-8")
-    noticed: list[str] = []
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page(viewport={"width": 390, "height": 844})
-        page.on("console", lambda message: noticed.append(message.text))
-        page.on("pageerror", lambda error: noticed.append(str(error)))
-        page.on("dialog", lambda dialog: (noticed.append(dialog.message), dialog.dismiss()))
-        page.goto(path.as_uri())
-        sync_api.expect(page.get_by_role("heading", name="Each pair")).to_be_visible()
+    with opened(path, viewport=PHONE) as page:
+        expect(page.get_by_role("heading", name="Each pair")).to_be_visible()
         assert page.locator(".told").last.inner_text().count("not compared: 1") == 1
         flip = page.locator(".disagreement")
         assert flip.count() == 1
         assert "people 0.00" in " ".join(flip.inner_text().split())
-        assert axe.Axe().run(page).violations_count == 0
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        keeps_nobody_out(page)
         flip.locator("a").click()
-        sync_api.expect(page.locator(".sample-head")).to_be_visible()
-        browser.close()
-    assert noticed == []
+        expect(page.locator(".sample-head")).to_be_visible()

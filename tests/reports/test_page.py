@@ -2,8 +2,7 @@
 
 import random
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -33,73 +32,22 @@ from judgekit.traces.recording import Label
 from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import Trace
 from judgekit.traces.turns import find_turns
+from tests.browsers import DESKTOP, LIGHT_AND_DARK, NEEDS_BROWSER, PHONE, keeps_nobody_out, unfold
 from tests.failures.conftest import analyzed, failing  # noqa: F401 - a fixture
 from tests.hostile import HOSTILE
 from tests.scorers.test_turns import answering, conversation, planted
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
 expect = sync_api.expect
-axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe looks for what keeps people out")
 
-CHROMIUM = Path("/usr/bin/chromium")
-QUIET = (
-    *("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"),
-    *("--disable-sync", "--no-first-run"),
-)
 STATUS = ".samples .status"
-DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 360, "height": 740}
-
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed")]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=str(CHROMIUM), args=QUIET)
-        yield launched
-        launched.close()
-
-
-@pytest.fixture
-def opened(browser):
-    """Opens a report. Whatever it says on the console, asks for, or pops up is a failure."""
-    noticed: list[str] = []
-
-    @contextmanager
-    def visit(path: Path, hash: str = "#/", **options: object) -> Iterator:
-        context = browser.new_context(viewport=options.pop("viewport", DESKTOP), **options)
-        page = context.new_page()
-        page.set_default_timeout(5_000)
-        page.on("console", lambda message: noticed.append(f"console: {message.text}"))
-        page.on("pageerror", lambda error: noticed.append(f"error: {error}"))
-        page.on("dialog", lambda dialog: (noticed.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-        page.on("popup", lambda popup: noticed.append(f"popup: {popup.url}"))
-        page.on(
-            "request", lambda request: noticed.append(f"request: {request.url}") if not is_own(request, path) else None
-        )
-        page.goto(f"{path.as_uri()}{hash}")
-        page.wait_for_selector("html[data-ready]")
-        yield page
-        context.close()
-
-    yield visit
-    assert not noticed
-
-
-def is_own(request, path: Path) -> bool:
-    return request.url.split("#")[0] == path.as_uri()
+INJECTED = "main script, main img, main [onerror], main [onload], main style"
+pytestmark = NEEDS_BROWSER
 
 
 def turn_to(page, hash: str) -> None:
     page.evaluate("hash => { location.hash = hash; }", hash)
     page.wait_for_timeout(60)
-
-
-def unfold(page) -> None:
-    """Opens all folds, and those in them."""
-    for _ in range(3):
-        page.evaluate("for (const fold of document.querySelectorAll('main details')) fold.open = true")
-        page.evaluate("new Promise((resolve) => setTimeout(resolve, 20))")
 
 
 def shown(page) -> str:
@@ -109,8 +57,9 @@ def shown(page) -> str:
 # --- reports
 
 
-def write_comparison(before: Run, after: Run, path: Path) -> None:
-    path.write_text("".join(html_report(compare(before, after))), encoding="utf-8")
+def write_page(path: Path, *reported: object) -> Path:
+    path.write_text("".join(html_report(*reported)), encoding="utf-8")
+    return path
 
 
 @scorer
@@ -161,58 +110,42 @@ def sample(number: int, said: str = "") -> Sample:
 
 
 @pytest.fixture(scope="module")
-def large(tmp_path_factory) -> Path:
-    """A report of 10,000 samples."""
-    return reported(10_000, tmp_path_factory.mktemp("large"))
-
-
-@pytest.fixture(scope="module")
 def long(tmp_path_factory) -> Path:
     """A report of ten times as many samples as its list has rows at once."""
-    return reported(1_000, tmp_path_factory.mktemp("long"))
-
-
-def reported(number: int, folder: Path) -> Path:
-    scored = run((sample(index) for index in range(number)), [halves, evens], store=folder / "runs.sqlite")
+    folder = tmp_path_factory.mktemp("long")
+    scored = run(map(sample, range(1_000)), [halves, evens], store=folder / "runs.sqlite")
     report(scored, folder / "report.html")
     return folder / "report.html"
 
 
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory, examples) -> Path:
-    """The report of the example conversations, with judges' replies."""
-    folder = tmp_path_factory.mktemp("demo")
+def score_examples(examples: Path, store: Path | None = None) -> Run:
+    """A run of the example conversations, with judges' replies."""
     judge = Judge("demo/handwritten", cache=examples / "replies.jsonl", cache_mode="replay")
     scorers = [ToolCallAccuracy(), ToolCallF1(), TopicAdherence(judge), AgentGoalAccuracyWithReference(judge)]
-    report(run(read(examples / "conversations.jsonl"), scorers, store=folder / "runs.sqlite"), folder / "report.html")
+    return run(read(examples / "conversations.jsonl"), scorers, store=store)
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory, examples) -> Path:
+    folder = tmp_path_factory.mktemp("demo")
+    report(score_examples(examples, folder / "runs.sqlite"), folder / "report.html")
     return folder / "report.html"
 
 
 @pytest.fixture(scope="module")
 def gated(tmp_path_factory, examples) -> Path:
     """The report of the example conversations, with gates of which some are not met."""
-    folder = tmp_path_factory.mktemp("gated")
-    judge = Judge("demo/handwritten", cache=examples / "replies.jsonl", cache_mode="replay")
-    scored = run(read(examples / "conversations.jsonl"), [ToolCallF1(), AgentGoalAccuracyWithReference(judge)])
-    gates = [
-        "tool_call_f1 >= 0.9",
-        "tool_call_f1.min >= 0.7",
-        "agent_goal_accuracy_with_reference.lower >= 0.7",
-        "failed <= 1%",
-    ]
-    report(scored, folder / "report.html", check_gates(scored, gates))
-    return folder / "report.html"
+    path, scored = tmp_path_factory.mktemp("gated") / "report.html", score_examples(examples)
+    gates = ["tool_call_f1 >= 0.9", "tool_call_f1.min >= 0.7", "failed <= 1%"]
+    report(scored, path, check_gates(scored, [*gates, "agent_goal_accuracy_with_reference.lower >= 0.7"]))
+    return path
 
 
 @pytest.fixture(scope="module")
 def audited(tmp_path_factory, examples, audit_saying) -> Path:
     """The report of the example conversations, with what an audit found of a judge."""
-    folder = tmp_path_factory.mktemp("audited")
-    judge = Judge("demo/handwritten", cache=examples / "replies.jsonl", cache_mode="replay")
-    scored = run(read(examples / "conversations.jsonl"), [ToolCallF1(), AgentGoalAccuracyWithReference(judge)])
     audit = audit_saying("", scorer="agent_goal_accuracy_with_reference", index=13)
-    (folder / "report.html").write_text("".join(html_report(scored, audit)), encoding="utf-8")
-    return folder / "report.html"
+    return write_page(tmp_path_factory.mktemp("audited") / "report.html", score_examples(examples), audit)
 
 
 @pytest.fixture(scope="module")
@@ -231,34 +164,40 @@ def compared(tmp_path_factory) -> Path:
     after = run(
         [sample(number, "All is done.") for number in range(5, 65)], [doubles, evens], store=folder / "runs.sqlite"
     )
-    write_comparison(before, after, folder / "report.html")
-    return folder / "report.html"
+    return write_page(folder / "report.html", compare(before, after))
 
 
 # --- speed
 
 
-def test_of_ten_thousand_samples_those_in_sight_are_drawn_and_all_are_searched(large, opened):
-    assert large.stat().st_size < 20_000_000
-    with opened(large, "#/samples") as page:
+def test_of_a_thousand_samples_those_in_sight_are_drawn_and_all_are_searched(long, opened):
+    assert long.stat().st_size < 2_000_000
+    with opened(long, "#/samples") as page:
         page.wait_for_selector("html[data-ready=read]")
-        for words, count in (("task-99", 111), ("nobody says this", 0), ("", 10_000)):
+        for words, count in (("task-99", 11), ("nobody says this", 0), ("", 1_000)):
             page.fill("#search", words)
-            expect(page.locator(STATUS)).to_have_text(f"{count:,} of 10,000 samples")
+            expect(page.locator(STATUS)).to_have_text(f"{count:,} of 1,000 samples")
             assert page.locator(".rows .row").count() < 100
 
 
 # --- what there is to see
 
 
-def test_the_overview_has_a_line_a_scorer(demo, opened):
-    with opened(demo) as page:
+def test_the_overview_has_a_line_a_scorer_and_signatures_behind_a_fold(demo, opened):
+    with opened(demo, "#/") as page:
         text = shown(page)
         assert "14 of 14" in text
         assert "12 of 14" in text
         assert page.locator("tbody tr th a", has_text="tool_call_f1").count() == 1
         assert page.locator(".histogram").count() == 4
         assert page.locator("svg.interval").first.get_attribute("aria-label").startswith("0.637, interval")
+        assert page.locator(".gates").count() == 0
+        assert page.locator("main h2").first.inner_text() == "Scores"
+        signature = Run.stored(1, demo.parent / "runs.sqlite").scorers[0].signature
+        assert "signature" not in page.locator(".lines thead").inner_text()
+        assert signature not in shown(page)
+        unfold(page)
+        assert signature in shown(page)
         page.click("text=topic_adherence")
         assert page.evaluate("location.hash").startswith("#/samples?scorer=topic_adherence")
 
@@ -267,6 +206,16 @@ def test_a_sample_shows_its_conversation_its_scores_and_what_judges_were_asked(d
     with opened(demo, "#/sample/2/agent_goal_accuracy_with_reference") as page:
         assert page.inner_text("h1") == "#2 wrong_argument"
         assert page.locator(".message").count() == 10
+        assert page.locator(".score h3").first.inner_text() == "agent_goal_accuracy_with_reference"
+        assert page.locator(".score").count() == 4
+        assert page.evaluate("document.querySelector('.scores').scrollTop") == 0
+        box = page.locator(".talk .expected")
+        assert box.bounding_box()["y"] < page.locator(".message").first.bounding_box()["y"] < DESKTOP["height"]
+        assert "A 45-minute meeting" in box.inner_text()
+        first = box.locator(".expected-calls li").first.inner_text()
+        assert first.startswith('find_free_slots {"date": "2025-09-12", "attendees": [')
+        box.locator("summary").click()
+        assert "A 45-minute meeting" not in box.inner_text()
         assert "30" in page.locator(".diff.differs mark").nth(1).inner_text()
         chosen = page.locator(".score.is-chosen")
         assert "agent_goal_accuracy_with_reference" in chosen.inner_text()
@@ -283,6 +232,11 @@ def test_a_sample_shows_its_conversation_its_scores_and_what_judges_were_asked(d
         chosen.get_by_text("reply as received").click()
         expect(chosen.locator(".asked pre").nth(1)).to_contain_text("calls find_free_slots")
         expect(chosen.locator(".asked pre").last).to_contain_text('"verdict": "not_achieved"')
+        assert page.locator(".call pre").count() == 0  # folded
+        page.click(".call summary")
+        assert '"duration_minutes"' in page.inner_text(".call pre") or '"attendees"' in page.inner_text(".call pre")
+        page.click(".message.tool .result summary")
+        assert page.inner_text(".message.tool pre").startswith('{\n  "date"')
 
 
 def test_a_damaged_conversation_is_named_on_the_overview_and_in_its_place(tmp_path, opened):
@@ -292,7 +246,7 @@ def test_a_damaged_conversation_is_named_on_the_overview_and_in_its_place(tmp_pa
     with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as db, db:
         db.execute("UPDATE conversations SET sample = x'00' WHERE number = 1")
     report(Run.stored(1, tmp_path / "runs.sqlite"), tmp_path / "report.html")
-    with opened(tmp_path / "report.html") as page:
+    with opened(tmp_path / "report.html", "#/") as page:
         expect(page.locator(".note").first).to_have_text(
             "The file of the run is damaged: 1 damaged conversation left out: #1."
         )
@@ -301,13 +255,6 @@ def test_a_damaged_conversation_is_named_on_the_overview_and_in_its_place(tmp_pa
         turn_to(page, "#/sample/2")
         expect(page.locator(".talk .message").first).to_be_visible()
         assert not page.locator(".talk .problem").count()
-
-
-def test_the_score_that_is_asked_for_stands_first(demo, opened):
-    with opened(demo, "#/sample/2/topic_adherence") as page:
-        assert page.locator(".score h3").first.inner_text() == "topic_adherence"
-        assert page.locator(".score").count() == 4
-        assert page.evaluate("document.querySelector('.scores').scrollTop") == 0
 
 
 def test_on_a_phone_a_button_leads_past_the_scores(demo, opened):
@@ -323,15 +270,6 @@ def test_all_scores_are_printed_dark_on_light(long, opened):
         scores = page.locator(".scores")
         assert scores.evaluate("one => getComputedStyle(one).maxHeight") == "none"
         assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light"
-
-
-def test_a_call_and_its_result_are_folded(demo, opened):
-    with opened(demo, "#/sample/2") as page:
-        assert page.locator(".call pre").count() == 0
-        page.click(".call summary")
-        assert '"duration_minutes"' in page.inner_text(".call pre") or '"attendees"' in page.inner_text(".call pre")
-        page.click(".message.tool .result summary")
-        assert page.inner_text(".message.tool pre").startswith('{\n  "date"')
 
 
 def test_what_a_judge_quotes_and_cites_is_marked_where_it_stands(tmp_path, opened):
@@ -373,7 +311,7 @@ def test_filters_and_order_leave_and_sort_what_they_say(long, opened):
         expect(page.locator(STATUS)).to_have_text("1,000 of 1,000 samples")
 
 
-def test_what_failed_stands_out_by_weight_and_shape_and_what_is_full_recedes(demo, opened):
+def test_rows_show_questions_answers_and_whole_names_and_what_failed_stands_out(demo, opened):
     with opened(demo, "#/samples?sort=low:tool_call_accuracy") as page:
         page.wait_for_selector("html[data-ready=read]")
         low, full = page.locator(".rows .number.low").first, page.locator(".rows .number.full").first
@@ -383,13 +321,12 @@ def test_what_failed_stands_out_by_weight_and_shape_and_what_is_full_recedes(dem
         assert low.evaluate("one => getComputedStyle(one, '::before').content").startswith('"\u25be"')
         assert {text[:4] for text in page.locator(".rows .number.full").all_inner_texts()} == {"1.00"}
         assert page.locator(".rows .number.partial").first.evaluate(weight) == 600
-
-
-def test_rows_show_what_was_asked_and_what_was_answered_last(demo, opened):
-    with opened(demo, "#/samples") as page:
-        row = page.locator(".rows .row", has_text="wrong_argument")
+        row, heads = page.locator(".rows .row", has_text="wrong_argument"), page.locator(".heads a")
         expect(row.locator(".question")).to_contain_text("user Can you find a slot with Tomasz")
         expect(row.locator(".answer")).to_contain_text("agent Done.")
+        assert heads.last.inner_text().replace("\n", "") == "agent_goal_accuracy_with_reference"
+        cut = "all => all.filter((one) => one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight).length"
+        assert heads.evaluate_all(cut) == 0
         turn_to(page, "#/samples?scorer=tool_call_f1")
         expect(row.locator(".question")).to_contain_text("user Can you find a slot with Tomasz")
 
@@ -424,31 +361,24 @@ def test_a_phone_shows_the_value_of_each_scorer_by_its_name(demo, opened):
         assert page.locator(".rows .row").evaluate_all(cut) == 0
 
 
-def test_the_names_of_scorers_stand_whole_above_their_values(demo, opened):
-    with opened(demo, "#/samples") as page:
-        heads = page.locator(".heads a")
-        assert heads.last.inner_text().replace("\n", "") == "agent_goal_accuracy_with_reference"
-        cut = "all => all.filter((one) => one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight).length"
-        assert heads.evaluate_all(cut) == 0
-
-
 def test_a_bar_of_the_distribution_leads_to_its_samples(demo, opened):
-    with opened(demo) as page:
+    with opened(demo, "#/") as page:
         page.locator(".histogram").nth(0).locator("a").first.click()
         expect(page.locator(STATUS)).to_have_text("5 of 14 samples")  # those with tool_call_accuracy under 0.1
         assert {text[:4] for text in page.locator(".rows .value .number").all_inner_texts()} == {"0.00"}
 
 
 def test_a_slice_leads_to_its_samples(long, opened):
-    for name, samples in (("rail", "500"), ("no", "666")):  # a domain, a label
-        with opened(long) as page:
+    with opened(long, "#/") as page:
+        for name, samples in (("rail", "500"), ("no", "666")):  # a domain, a label
+            turn_to(page, "#/")
             unfold(page)
             page.locator(".slices th a").get_by_text(name, exact=True).click()
             expect(page.locator(STATUS)).to_have_text(f"{samples} of 1,000 samples")
 
 
 def test_keys_lead_through_the_samples(long, opened):
-    with opened(long) as page:
+    with opened(long, "#/") as page:
         page.keyboard.press("/")
         page.wait_for_selector("#search:focus")
         page.keyboard.type("task-424")
@@ -485,7 +415,7 @@ def test_a_list_that_is_scrolled_is_there_again_on_the_way_back(long, opened):
 
 
 def test_two_runs_stand_beside_each_other(compared, opened):
-    with opened(compared) as page:
+    with opened(compared, "#/") as page:
         assert page.inner_text("h1") == "Run 2 compared with run 1"
         row = page.locator(".differences tbody tr", has_text="halves")
         worse, better = (int(row.locator(f"td[data-name={name}] a").inner_text()) for name in ("worse", "better"))
@@ -510,11 +440,22 @@ def test_two_runs_stand_beside_each_other(compared, opened):
         expect(page.locator(".half")).to_have_count(4)  # the page fills it as it opens
 
 
-def test_only_a_difference_that_there_is_evidence_of_has_a_color(compared, opened):
-    with opened(compared) as page:
+def test_a_comparison_is_one_table_each_run_is_behind_a_fold_and_only_evidence_has_a_color(compared, opened):
+    with opened(compared, "#/") as page:
+        assert page.locator("main table:visible").count() == 1
         row = page.locator(".differences tbody tr", has_text="halves")
         assert "no evidence" in row.locator("th").inner_text()
         assert row.locator(".better, .worse, .arrow:not(:empty)").count() == 0
+        page.click("summary >> text=B: run 2")
+        expect(page.locator(".lines:not(.differences) tbody tr")).to_have_count(2)
+        unfold(page)
+        assert page.locator(".lines:not(.differences)").count() == 2
+        left_out = row.locator("td[data-name='left out'] a")
+        number = left_out.inner_text()
+        left_out.click()
+        page.wait_for_selector(".samples")
+        expect(page.locator(STATUS)).to_have_text(f"{number} of 65 samples")
+        assert page.locator(".rows .badge").count() == int(number)
 
 
 def test_what_labels_contradict_is_the_first_sentence_and_the_judges_own_stands_below_the_corrected(opened, tmp_path):
@@ -535,9 +476,8 @@ def test_what_labels_contradict_is_the_first_sentence_and_the_judges_own_stands_
         for side in (before, after)
         for number in range(100)
     ]
-    path = tmp_path / "report.html"
-    path.write_text("".join(html_report(compare(before, after, labels=labels))), encoding="utf-8")
-    with opened(path) as page:
+    path = write_page(tmp_path / "report.html", compare(before, after, labels=labels))
+    with opened(path, "#/") as page:
         first = page.locator(".overview .note").first.inner_text()
         assert first.startswith(
             "tone: the judge and human labels disagree: corrected by the labels, there is no evidence"
@@ -549,28 +489,23 @@ def test_what_labels_contradict_is_the_first_sentence_and_the_judges_own_stands_
         assert row.locator("td[data-name=B]").inner_text().split("\n") == ["0.600", "corrected", "judge 0.800"]
 
 
-def test_pairs_that_are_left_out_can_be_looked_at(compared, opened):
-    with opened(compared) as page:
-        left_out = page.locator(".differences tr", has_text="halves").locator("td[data-name='left out'] a")
-        number = left_out.inner_text()
-        left_out.click()
-        page.wait_for_selector(".samples")
-        expect(page.locator(STATUS)).to_have_text(f"{number} of 65 samples")
-        assert page.locator(".rows .badge").count() == int(number)
-
-
 def test_the_age_of_an_audit_is_that_of_today_however_old_the_page_is(run_with_audit, opened, tmp_path):
     run = run_with_audit("kappa")
     text, at = "".join(html_report(run)), run.started_at
     for days, age in ((0, "less than a day ago"), (1, "1 day ago"), (40, "40 days ago")):
         (tmp_path / "page.html").write_text(text.replace(at.isoformat(), (at - timedelta(days)).isoformat()))
-        with opened(tmp_path / "page.html") as page:
+        with opened(tmp_path / "page.html", "#/") as page:
             said = page.locator(".lines td[data-name=audit]").first.inner_text()
             assert said == f"audited {age}: kappa .71 [.58, .82], n=120"
 
 
-def test_an_audit_leads_to_the_samples_on_which_people_and_the_judge_differ(audited, opened):
+def test_the_report_of_an_audit_opens_at_it_and_leads_to_the_samples_on_which_people_and_the_judge_differ(
+    audited, opened
+):
     with opened(audited) as page:
+        assert (page.inner_text("h1"), page.evaluate("location.hash")) == ("Audit", "#/audit")
+        page.click("#top nav a >> text=Overview")
+        expect(page.locator("h1")).to_have_text("Run 1")
         row = page.locator(".lines tbody tr", has_text="agent_goal")
         assert row.locator("td[data-name=audit]").inner_text().startswith("audited: kappa .71 [.58, .82]")
         assert page.locator(".lines tbody tr", has_text="tool_call_f1").locator(".unaudited").count() == 0
@@ -596,22 +531,11 @@ def test_an_audit_leads_to_the_samples_on_which_people_and_the_judge_differ(audi
         expect(page.locator("h1")).to_have_text("Run 1")
 
 
-def test_the_report_of_an_audit_opens_at_the_audit(audited, opened):
-    with opened(audited, "") as page:
-        assert page.inner_text("h1") == "Audit"
-        assert page.evaluate("location.hash") == "#/audit"
-        page.click("#top nav a >> text=Overview")
-        expect(page.locator("h1")).to_have_text("Run 1")
-
-
 def test_what_is_not_corrected_says_why_and_shows_the_raw_mean_alone(tmp_path, audit_saying, opened):
     [found] = audit_saying("").scorers
     refused = found.model_copy(update={"correction": Correction(unavailable_reason="5 labels are too few")})
-    scored = run([sample(1)], [halves])
-    (tmp_path / "report.html").write_text(
-        "".join(html_report(scored, Audit(run=1, scorers=[refused]))), encoding="utf-8"
-    )
-    with opened(tmp_path / "report.html", "#/audit") as page:
+    path = write_page(tmp_path / "report.html", run([sample(1)], [halves]), Audit(run=1, scorers=[refused]))
+    with opened(path, "#/audit") as page:
         mean = page.locator(".card").first
         assert "not corrected: 5 labels are too few" in mean.inner_text()
         assert mean.locator(".dot").count() == 1
@@ -664,9 +588,8 @@ def test_markdown_is_rendered_as_text_with_what_judges_quote_marked(tmp_path, op
             *("1. Book it with a bag", "2. Wait", "• until Friday")
         ]
         assert shown.locator("blockquote").inner_text() == "The fare includes one bag."
-        assert (
-            "the <b>rules</b> (javascript:alert(2)) and" not in shown.inner_text()
-        )  # an address with brackets is left
+        # an address with brackets is left
+        assert "the <b>rules</b> (javascript:alert(2)) and" not in shown.inner_text()
         assert "seat (https://evil.example/x.png)" in shown.inner_text()
         assert shown.locator("pre").inner_text() == '"**as is** <script>alert(3)</script>"'
         assert shown.locator("mark.quote").all_inner_texts() == ["compared ", "three flights", " for", "BA 117", "$412"]
@@ -679,55 +602,36 @@ def test_markdown_is_rendered_as_text_with_what_judges_quote_marked(tmp_path, op
 
 ODD = [
     *("*" * 20_000, "`" * 20_000, "[" * 20_000, "|" * 19_000 + "\n" + "|-" * 400, "**a " * 5_000, "*a " * 6_000),
-    *(
-        "> " * 9_000,
-        "- " * 9_000,
-        "#" * 19_000,
-        "![a](" * 3_000,
-        "```\n" * 4_001,
-        "| a |\n|---|\n" * 1_500,
-        "\r\n- a\r\n" * 2_000,
-    ),
-    *(
-        "\n".join(" " * depth + "- a" for depth in range(150)),
-        "***a** b*",
-        "**",
-        "a\n|",
-        "|-|\n|-|",
-        "~~~",
-        "\n" * 19_000,
-    ),
+    *("> " * 9_000, "- " * 9_000, "#" * 19_000, "![a](" * 3_000, "```\n" * 4_001, "| a |\n|---|\n" * 1_500),
+    *("\r\n- a\r\n" * 2_000, "\n".join(" " * depth + "- a" for depth in range(150)), "***a** b*", "**", "a\n|"),
+    *("|-|\n|-|", "~~~", "\n" * 19_000),
 ]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@LIGHT_AND_DARK
 def test_markdown_keeps_nobody_out(tmp_path, opened, viewport, scheme):
     made = [Sample.of([HumanMessage("# a"), AIMessage(text)]) for text in (MARKDOWN, *ODD[:7], "".join(HOSTILE))]
     scored = run(made, [half_of_all], store=tmp_path / "runs.sqlite")
     scored.store.describe(1, RunDescription("n" * 200, "note " * 200, ("nightly", "t" * 50)))
     report(scored, tmp_path / "report.html")
-    with opened(tmp_path / "report.html", viewport=viewport, color_scheme=scheme) as page:
+    with opened(tmp_path / "report.html", "#/", viewport=viewport, color_scheme=scheme) as page:
         for view in ("#/", "#/samples?value=high", *(f"#/sample/{number}" for number in range(len(made)))):
             turn_to(page, view)
             unfold(page)
-            assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"], view
             if view in {"#/", "#/samples?value=high", "#/sample/0"}:
-                found = (
-                    axe.Axe().run(page, options={"resultTypes": ["violations"], **RULES[scheme]}).response["violations"]
-                )
-                assert [(view, one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
+                keeps_nobody_out(page, view)
+            assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"], view
 
 
 def test_no_markdown_takes_long_or_loses_a_word(tmp_path, opened):
-    (tmp_path / "report.html").write_text("".join(html_report(run([sample(1)], [evens]))), encoding="utf-8")
+    path = write_page(tmp_path / "report.html", run([sample(1)], [evens]))
     rendered = """(text) => {
       const since = performance.now();
       written(text, []);
       const took = performance.now() - since;
       return [took, written(text, [{ pattern: /a/g, kind: "hit" }]).textContent];
     }"""
-    with opened(tmp_path / "report.html") as page:
+    with opened(path, "#/") as page:
         for text in (*ODD, *HOSTILE, "".join(HOSTILE)):
             took, shown = page.evaluate(rendered, text)
             assert took < 5_000, text[:20]
@@ -740,17 +644,6 @@ def test_no_markdown_takes_long_or_loses_a_word(tmp_path, opened):
             assert page.evaluate(rendered, text)[1].count("word") >= text.count("word"), text
 
 
-def test_what_was_expected_stands_above_the_conversation(demo, opened):
-    with opened(demo, "#/sample/2") as page:
-        box = page.locator(".talk .expected")
-        assert box.bounding_box()["y"] < page.locator(".message").first.bounding_box()["y"] < DESKTOP["height"]
-        assert "A 45-minute meeting" in box.inner_text()
-        first = box.locator(".expected-calls li").first.inner_text()
-        assert first.startswith('find_free_slots {"date": "2025-09-12", "attendees": [')
-        box.locator("summary").click()
-        assert "A 45-minute meeting" not in box.inner_text()
-
-
 def test_rows_of_matched_calls_show_their_arguments(tmp_path, opened):
     calls = [ToolCall("get_order", {"order": number}, id=str(number)) for number in range(3)]
     results = [ToolMessage("{}", tool_call_id=str(number)) for number in range(3)]
@@ -761,17 +654,7 @@ def test_rows_of_matched_calls_show_their_arguments(tmp_path, opened):
         assert rows.all_inner_texts() == [f'1 get_order {{"order": {number}}}' for number in (1, 0, 2)]
 
 
-def test_signatures_are_behind_a_fold(demo, opened):
-    with opened(demo) as page:
-        signature = Run.stored(1, demo.parent / "runs.sqlite").scorers[0].signature
-        assert "signature" not in page.locator(".lines thead").inner_text()
-        assert signature not in shown(page)
-        unfold(page)
-        assert signature in shown(page)
-
-
-@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_the_head_names_the_run_and_its_agents(tmp_path, opened, viewport):
+def test_the_head_names_the_run_and_its_agents(tmp_path, opened):
     evil = "".join(HOSTILE)
     made = [
         sample(number).model_copy(update={"metadata": {"agent": f"bot {number % 5} {evil}"}}) for number in range(9)
@@ -779,24 +662,15 @@ def test_the_head_names_the_run_and_its_agents(tmp_path, opened, viewport):
     scored = run(made, [evens], store=tmp_path / "runs.sqlite")
     scored.store.describe(1, RunDescription(f"night {evil}", f"note {evil}", ("nightly", "gpt-6")))
     report(scored, tmp_path / "report.html")
-    with opened(tmp_path / "report.html", viewport=viewport) as page:
+    with opened(tmp_path / "report.html", "#/", viewport=PHONE) as page:
         assert page.inner_text("h1").startswith("Run 1 night <script>")
         about = page.locator(".about").inner_text()
         assert about.startswith("agents bot 0 <script>")
         assert "and 2 more" in about
         assert {"nightly", "gpt-6"} <= {*about.split()}
         assert "note <script>" in about
-        assert page.locator("main script, main img, main [onerror], main style").count() == 0
-        assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
-
-
-def test_a_comparison_is_one_table_and_each_run_is_behind_a_fold(compared, opened):
-    with opened(compared) as page:
-        assert page.locator("main table:visible").count() == 1
-        page.click("summary >> text=B: run 2")
-        expect(page.locator(".lines:not(.differences) tbody tr")).to_have_count(2)
-        unfold(page)
-        assert page.locator(".lines:not(.differences)").count() == 2
+        assert page.locator(INJECTED).count() == 0
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
 # --- gates
@@ -804,14 +678,14 @@ def test_a_comparison_is_one_table_and_each_run_is_behind_a_fold(compared, opene
 
 def test_gates_stand_at_the_top_with_what_was_found_and_lead_to_the_sample_that_they_name(gated, opened):
     low = "found 0.5 (sample #2 'wrong_argument', n=14 of 14); below 0.7: 1 of 14 scored samples"
-    with opened(gated) as page:
+    with opened(gated, "#/") as page:
         assert page.locator("main h2").first.inner_text() == "2 of 4 gates not met"
         gates = page.locator(".gate")
         assert [" ".join(one.split()) for one in gates.all_inner_texts()] == [
             f"✕ not met tool_call_f1.min >= 0.7 {low} · show the sample",
             "✕ not met agent_goal_accuracy_with_reference.lower >= 0.7 found 0.355 (Wilson, n=13 of 14; 1 skipped)",
             "✓ met tool_call_f1 >= 0.9 found 0.911 (n=14 of 14)",
-            "✓ met failed <= 1% found 0 of 28, 0%",
+            "✓ met failed <= 1% found 0 of 56, 0%",
         ]
         assert page.locator(".gate.unmet").count() == 2
         below = page.locator(".lines").first.bounding_box()["y"]
@@ -819,12 +693,6 @@ def test_gates_stand_at_the_top_with_what_was_found_and_lead_to_the_sample_that_
         assert "Wilson" in explanations(page)
         gates.first.locator("a").click()
         expect(page.locator("h1")).to_have_text("#2 wrong_argument")
-
-
-def test_a_run_without_gates_says_nothing_of_them(demo, opened):
-    with opened(demo) as page:
-        assert page.locator(".gates").count() == 0
-        assert page.locator("main h2").first.inner_text() == "Scores"
 
 
 def test_gates_are_printed_in_dark_as_in_light(gated, opened):
@@ -836,9 +704,9 @@ def test_gates_are_printed_in_dark_as_in_light(gated, opened):
         style = "getComputedStyle(document.querySelector('.gate.unmet'))"
         return shown(page), page.evaluate(f"{style}.backgroundColor"), page.evaluate(f"{style}.color")
 
-    with opened(gated, color_scheme="dark") as dark:
+    with opened(gated, "#/", color_scheme="dark") as dark:
         in_dark = printed(dark)
-    with opened(gated, color_scheme="light") as light:
+    with opened(gated, "#/", color_scheme="light") as light:
         assert printed(light) == in_dark
     assert "✕ not met" in in_dark[0]
 
@@ -854,32 +722,18 @@ VIEWS = {
 }
 
 
-COLORS = {"runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
-RULES = {"light": {}, "dark": COLORS}  # of axe: all, and in the dark those that look at colors
-
-
-@pytest.mark.parametrize("scheme", RULES)
+@LIGHT_AND_DARK
 @pytest.mark.parametrize("report", VIEWS)
-def test_nothing_keeps_people_out(report, scheme, request, opened):
-    with opened(request.getfixturevalue(report), color_scheme=scheme) as page:
+def test_nothing_keeps_people_out_or_scrolls_sideways(report, viewport, scheme, request, opened):
+    with opened(request.getfixturevalue(report), "#/", viewport=viewport, color_scheme=scheme) as page:
         for view in VIEWS[report]:
             turn_to(page, view)
             unfold(page)
-            found = axe.Axe().run(page, options={"resultTypes": ["violations"], **RULES[scheme]}).response["violations"]
-            assert [(view, one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
-
-
-@pytest.mark.parametrize("report", [*VIEWS, "hostile"])
-def test_a_phone_shows_it_without_scrolling_sideways(report, request, opened):
-    with opened(request.getfixturevalue(report), viewport=PHONE) as page:
-        for view in VIEWS.get(report, ("#/", "#/samples", "#/sample/12")):
-            turn_to(page, view)
-            unfold(page)
-            assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], view
+            keeps_nobody_out(page, view)
 
 
 def test_the_button_turns_light_to_dark(demo, opened):
-    with opened(demo, color_scheme="light") as page:
+    with opened(demo, "#/", color_scheme="light") as page:
         background = "getComputedStyle(document.body).backgroundColor"
         light = page.evaluate(background)
         page.click("#theme")
@@ -964,29 +818,25 @@ def hostile(tmp_path_factory) -> Path:
 
     folder = tmp_path_factory.mktemp("hostile")
     scored = run([one(text) for text in (*HOSTILE, evil)], [unkind], store=folder / "runs.sqlite")
-    write_comparison(scored, scored, folder / "report.html")
-    return folder / "report.html"
+    return write_page(folder / "report.html", compare(scored, scored))
 
 
 def test_what_was_recorded_stays_text(hostile, opened):
     evil = "".join(HOSTILE)
     last = len(HOSTILE)
-    with opened(hostile) as page:
+    with opened(hostile, "#/", viewport=PHONE) as page:
         assert page.evaluate("({}).polluted") is None
         for address in ("#/", "#/samples", *(f"#/sample/{number}" for number in range(last + 1))):
             turn_to(page, address)
             unfold(page)
-            assert page.locator("main script, main img, main [onerror], main [onload], main style").count() == 0
+            assert page.locator(INJECTED).count() == 0
+            assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], address
             assert page.evaluate(
                 "[...document.querySelectorAll('a')].every((a) => (a.href.baseVal ?? a.getAttribute('href')).startsWith('#'))"
             )
         assert evil in page.evaluate("document.querySelector('main').textContent")
-        for address in (
-            "#/sample/%E0%A4%A",
-            "#/samples?label=[&scorer=__proto__&sort=low:__proto__",
-            "#/sample/<img src=x>",
-            "#/constructor",
-        ):
+        odd = "#/samples?label=[&scorer=__proto__&sort=low:__proto__"
+        for address in ("#/sample/%E0%A4%A", odd, "#/sample/<img src=x>", "#/constructor"):
             turn_to(page, address)
             assert page.locator("h1").count() == 1
 
@@ -1001,9 +851,9 @@ def test_what_gates_and_the_ids_in_them_say_stays_text(tmp_path, opened):
     scored = run([sample(1).model_copy(update={"id": evil})], [low])
     gates = check_gates(scored, [f"evil {evil}.min >= 0.5", f"evil {evil} >= 0.2"])
     report(scored, tmp_path / "report.html", gates)
-    with opened(tmp_path / "report.html") as page:
+    with opened(tmp_path / "report.html", "#/") as page:
         assert page.locator(".gate").count() == 2
-        assert page.locator("main script, main img, main [onerror], main [onload], main style").count() == 0
+        assert page.locator(INJECTED).count() == 0
         said = page.locator(".gate code").first.evaluate("one => one.textContent")
         assert "<img src=x onerror=alert(3)>" in said
         assert "\\u202e" in said
@@ -1014,19 +864,17 @@ def test_what_people_say_stays_text(tmp_path, audit_saying, opened):
     evil = "".join(HOSTILE)
     scored = run([sample(1)], [halves])
     audit = audit_saying(evil, scorer="halves")
-    (tmp_path / "report.html").write_text("".join(html_report(scored, audit)), encoding="utf-8")
-    with opened(tmp_path / "report.html", "#/audit", viewport=PHONE) as page:
+    with opened(write_page(tmp_path / "report.html", scored, audit), "#/audit", viewport=PHONE) as page:
         for address in ("#/audit", "#/sample/0", "#/audit/__proto__"):
             turn_to(page, address)
-            assert page.locator("main script, main img, main [onerror], main [onload], main style").count() == 0
+            assert page.locator(INJECTED).count() == 0
             assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], address
             assert "<script>alert(1)</script>" in page.evaluate("document.querySelector('main').textContent")
 
 
 def test_a_long_reason_is_shown_when_asked_for_and_keeps_its_lines(tmp_path, audit_saying, opened):
     audit = audit_saying("\nand so on" * 3_000, scorer="halves")
-    (tmp_path / "report.html").write_text("".join(html_report(run([sample(1)], [halves]), audit)), encoding="utf-8")
-    with opened(tmp_path / "report.html", "#/audit") as page:
+    with opened(write_page(tmp_path / "report.html", run([sample(1)], [halves]), audit), "#/audit") as page:
         reason = page.locator(".disagreement .prose", has_text="nothing came").first
         assert len(reason.inner_text()) < 21_000
         assert reason.inner_text().startswith("nothing came\nand so on\n")
@@ -1059,7 +907,7 @@ def test_the_policy_stops_what_would_get_past(demo, browser):
 
 def test_a_run_of_no_samples_can_be_opened(tmp_path, opened):
     report(run([], [halves], store=tmp_path / "runs.sqlite"), tmp_path / "report.html")
-    with opened(tmp_path / "report.html") as page:
+    with opened(tmp_path / "report.html", "#/") as page:
         assert "0 of 0" in shown(page)
         turn_to(page, "#/samples?q=x")
         expect(page.locator(STATUS)).to_have_text("0 of 0 samples")
@@ -1068,7 +916,7 @@ def test_a_run_of_no_samples_can_be_opened(tmp_path, opened):
 def test_a_file_that_was_cut_off_says_so(demo, tmp_path, opened):
     text = demo.read_text(encoding="utf-8")
     (tmp_path / "report.html").write_text(text[: text.index('id="samples-b-0"')], encoding="utf-8")
-    with opened(tmp_path / "report.html") as page:
+    with opened(tmp_path / "report.html", "#/") as page:
         assert "12 of 14" in shown(page)
         turn_to(page, "#/sample/3")
         expect(page.locator("main")).to_contain_text("This file is incomplete")
@@ -1086,26 +934,24 @@ def explanations(page) -> dict[str, str]:
     return {term.locator("dt").inner_text(): term.locator("dd").inner_text() for term in terms}
 
 
-def test_each_view_explains_the_terms_that_are_in_it(opened, audited_run, tmp_path):
-    run, found = audited_run
-    (tmp_path / "report.html").write_text("".join(html_report(run, found)), encoding="utf-8")
-    with opened(tmp_path / "report.html") as page:
+def test_each_view_explains_the_terms_that_are_in_it_and_shows_corrected_means(opened, audited_run, tmp_path):
+    with opened(write_page(tmp_path / "report.html", *audited_run), "#/") as page:
+        tone, greeted = (row.inner_text().split() for row in page.locator(".lines tbody tr td[data-name=score]").all())
+        assert (tone, greeted) == (["0.333", "corrected", "raw", "0.667"], ["1.000"])
+        assert page.locator(".slices thead th").all_inner_texts() == ["domain", "tone (raw)", "greeted"]
         overview = explanations(page)
         assert {"95 % interval", "n", "raw", "corrected", "labels alone", "kappa"} <= overview.keys()
         assert overview["kappa"] == next(term.meaning for term in TERMS if term.name == "kappa")
         assert "sensitivity" not in overview
         turn_to(page, "#/audit")
-        assert {"AC1", "sensitivity", "specificity", "confusion"} <= explanations(page).keys()
+        assert page.locator(".headline").inner_text().startswith("corrected mean .33 [")
+        assert page.locator(".use").inner_text().startswith("Gates up to ")
+        told = explanations(page)
+        assert {"AC1", "sensitivity", "specificity", "confusion"} <= told.keys()
+        words = page.evaluate("wordsOf(document.querySelector('.audit'))")
+        assert [*told] == [term.name for term in terms_in(words)]
         turn_to(page, "#/samples")
         assert "sensitivity" not in explanations(page)
-
-
-def test_what_patterns_find_is_the_same_in_the_browser_and_in_python(opened, audited_run, tmp_path):
-    run, found = audited_run
-    (tmp_path / "report.html").write_text("".join(html_report(run, found)), encoding="utf-8")
-    with opened(tmp_path / "report.html", "#/audit") as page:
-        shown = explanations(page)
-        assert [*shown] == [term.name for term in terms_in(page.evaluate("wordsOf(document.querySelector('.audit'))"))]
 
 
 def test_recorded_text_explains_nothing(opened, tmp_path):
@@ -1130,9 +976,8 @@ def test_recorded_text_explains_nothing(opened, tmp_path):
         labels = [HumanLabel(sample=one.id, scorer="quoting", value=1, reason=text, annotator=text) for one in made]
         judged = [one.model_copy(update={"judged": True, "signature": "0" * 16}) for one in scored.scorers]
         scored = Run(scored.store, scored.record.model_copy(update={"scorers": judged}))
-        (tmp_path / "report.html").write_text("".join(html_report(scored, find(scored, labels))), encoding="utf-8")
         found: dict[str, dict[str, str]] = {}
-        with opened(tmp_path / "report.html") as page:
+        with opened(write_page(tmp_path / "report.html", scored, find(scored, labels)), "#/") as page:
             for view in ("#/", "#/samples", "#/sample/0", "#/sample/1/quoting", "#/audit"):
                 turn_to(page, view)
                 unfold(page)
@@ -1145,25 +990,9 @@ def test_recorded_text_explains_nothing(opened, tmp_path):
 
 
 def test_names_that_may_be_broken_are_no_terms(opened, tmp_path):
-    (tmp_path / "report.html").write_text(
-        "".join(html_report(run([Sample.of([AIMessage("Hi")], reference_tool_calls=[])], [ToolCallF1()])))
-    )
-    with opened(tmp_path / "report.html", "#/samples") as page:
+    scored = run([Sample.of([AIMessage("Hi")], reference_tool_calls=[])], [ToolCallF1()])
+    with opened(write_page(tmp_path / "report.html", scored), "#/samples") as page:
         assert "F1" not in explanations(page)
-
-
-def test_the_corrected_mean_is_the_number_of_the_overview_and_the_raw_one_stands_below_it(
-    opened, audited_run, tmp_path
-):
-    run, found = audited_run
-    (tmp_path / "report.html").write_text("".join(html_report(run, found)), encoding="utf-8")
-    with opened(tmp_path / "report.html") as page:
-        tone, greeted = (row.inner_text().split() for row in page.locator(".lines tbody tr td[data-name=score]").all())
-        assert (tone, greeted) == (["0.333", "corrected", "raw", "0.667"], ["1.000"])
-        assert page.locator(".slices thead th").all_inner_texts() == ["domain", "tone (raw)", "greeted"]
-        turn_to(page, "#/audit")
-        assert page.locator(".headline").inner_text().startswith("corrected mean .33 [")
-        assert page.locator(".use").inner_text().startswith("Gates up to ")
 
 
 # Sub-agents
@@ -1206,9 +1035,9 @@ def tree_page(tmp_path: Path) -> Path:
     return tmp_path / "tree.html"
 
 
-@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_sub_agents_are_folded_in_their_place(opened, tmp_path, viewport):
-    with opened(tree_page(tmp_path), "#/sample/0", viewport=viewport) as page:
+@LIGHT_AND_DARK
+def test_sub_agents_are_folded_in_their_place(opened, tmp_path, viewport, scheme):
+    with opened(tree_page(tmp_path), "#/sample/0", viewport=viewport, color_scheme=scheme) as page:
         chat = page.locator(".talk > .chat > li")
         assert [one.split("\n")[0].split(" ")[0] for one in chat.all_inner_texts()] == ["1", "2", "2.1", "3", "0.1"]
         first = page.locator("#b-message-2\\.1")
@@ -1225,27 +1054,21 @@ def test_sub_agents_are_folded_in_their_place(opened, tmp_path, viewport):
         assert page.locator("#b-message-2\\.1\\.2\\.1\\.1 .cited").inner_text() == "cited by cites"
         assert "ask_clock" in page.locator("#b-message-2\\.1\\.3 .from").inner_text()
         assert "called in 2.1.2" in page.locator("#b-message-2\\.1\\.3 .from").inner_text()
-        found = axe.Axe().run(page).response["violations"]
-        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
-        assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+        keeps_nobody_out(page)
 
 
-@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_the_verdicts_on_agents_are_a_table_of_their_score(opened, tmp_path, viewport):
+@LIGHT_AND_DARK
+def test_the_verdicts_on_agents_are_a_table_of_their_score(opened, tmp_path, viewport, scheme):
     said = {"reason": "message 2.1.2 calls it", "agent_verdict": "lacking"}
-    answer = {
-        "reason": "so",
-        "evidence": [],
-        "verdict": "lacking",
-        "agents": [said | {"agent": at} for at in (1, 2, 3, 4)],
-    }
+    agents = [said | {"agent": at} for at in (1, 2, 3, 4)]
+    answer = {"reason": "so", "evidence": [], "verdict": "lacking", "agents": agents}
     judged = PromptScorer("tone", ScriptedJudge([answer]), scope="tree", by_agent=True)
     constraints = ToolConstraints([Forbid("ask_clock"), Forbid("ask_trains", {"to": "<b>"})])
     missing = tree().model_copy(
         update={"reference_tool_calls": (ExpectedCall("pay", agent="<i>trains</i>"), ExpectedCall("pay"))}
     )
     report(run([missing], [ToolCallF1(scope="tree"), constraints, judged]), tmp_path / "agents.html")
-    with opened(tmp_path / "agents.html", "#/sample/0", viewport=viewport) as page:
+    with opened(tmp_path / "agents.html", "#/sample/0", viewport=viewport, color_scheme=scheme) as page:
         tables = [
             [" ".join(row.split()) for row in table.locator("tbody tr").all_inner_texts()]
             for table in page.locator(".score .verdicts").all()
@@ -1261,13 +1084,10 @@ def test_the_verdicts_on_agents_are_a_table_of_their_score(opened, tmp_path, vie
         expect(page.locator("#b-message-2\\.1\\.2")).to_be_focused()
         unfold(page)
         assert "by_agent" not in page.locator(".scores").inner_text()
-        found = axe.Axe().run(page).response["violations"]
-        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
-        assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+        keeps_nobody_out(page)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@LIGHT_AND_DARK
 def test_the_sentences_of_groundedness_are_shown_with_their_sources(opened, tmp_path, viewport, scheme):
     sample = Sample.of(
         [
@@ -1280,15 +1100,8 @@ def test_the_sentences_of_groundedness_are_shown_with_their_sources(opened, tmp_
         ],
         documents=["Each order comes in a box."],
     )
-    claim = {
-        "kind": "fact",
-        "source": 3,
-        "document": None,
-        "quote": '"status": "shipped"',
-        "verdict": "supported",
-        "bad": [],
-    }
     other = {"source": None, "document": None, "quote": "", "bad": []}
+    claim = other | {"kind": "fact", "source": 3, "quote": '"status": "shipped"', "verdict": "supported"}
     entries = [
         other | {"sentence": 1, "kind": "none", "verdict": None},
         claim | {"sentence": 2},
@@ -1317,9 +1130,7 @@ def test_the_sentences_of_groundedness_are_shown_with_their_sources(opened, tmp_
         expect(page.locator("#b-message-3")).to_be_focused()
         expect(page.locator("#b-message-3 mark.quote")).to_have_text('"status": "shipped"')
         unfold(page)
-        found = axe.Axe().run(page).response["violations"]
-        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
-        assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+        keeps_nobody_out(page)
 
 
 def test_numbers_lead_to_messages_of_folded_sub_agents(opened, tmp_path):
@@ -1333,16 +1144,14 @@ def test_numbers_lead_to_messages_of_folded_sub_agents(opened, tmp_path):
         assert "9.9.9" not in linked
 
 
-@pytest.mark.parametrize(
-    ("number", "text"), [("2.1.2.1.2", "At nine."), ("0.1.1", "Nobody knows why."), ("1", "Plan my trip.")]
-)
-def test_a_message_has_an_address(opened, tmp_path, number, text):
+def test_a_message_has_an_address(opened, tmp_path):
     path = tree_page(tmp_path)
-    with opened(path, f"#/sample/0?message={number}") as page:
-        message = page.locator(f"[id='b-message-{number}']")
-        expect(message).to_be_focused()
-        assert text in message.inner_text()
-        assert message.locator(".from a.place").get_attribute("href") == f"#/sample/0?message={number}"
+    for number, text in {"2.1.2.1.2": "At nine.", "0.1.1": "Nobody knows why.", "1": "Plan my trip."}.items():
+        with opened(path, f"#/sample/0?message={number}") as page:
+            message = page.locator(f"[id='b-message-{number}']")
+            expect(message).to_be_focused()
+            assert text in message.inner_text()
+            assert message.locator(".from a.place").get_attribute("href") == f"#/sample/0?message={number}"
     with opened(path, "#/sample/0?message=7.7.7") as page:
         expect(page.locator("h1")).to_be_focused()
 
@@ -1358,8 +1167,7 @@ def test_the_words_of_sub_agents_are_searched_and_their_calls_are_compared_by_na
 # --- failures
 
 
-@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
-@pytest.mark.parametrize("scheme", RULES)
+@LIGHT_AND_DARK
 def test_each_failure_leads_to_the_message_where_it_began(opened, tmp_path, analyzed, viewport, scheme):  # noqa: F811
     evil = "".join(HOSTILE).strip()
     find_failures(
@@ -1375,9 +1183,7 @@ def test_each_failure_leads_to_the_message_where_it_began(opened, tmp_path, anal
         unfold(page)
         assert page.locator(".failures section").first.locator("li").count() == 25
         assert page.locator(".failures img, .failures svg[onload], .failures script").count() == 0
-        found = axe.Axe().run(page, options={"resultTypes": ["violations"], **RULES[scheme]}).response["violations"]
-        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
-        assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+        keeps_nobody_out(page)
         page.locator(".failures li a").first.click()
         expect(page.locator("#b-message-2")).to_be_focused()
         page.keyboard.press("Escape")
@@ -1388,15 +1194,14 @@ def test_each_failure_leads_to_the_message_where_it_began(opened, tmp_path, anal
 # --- turns
 
 
-@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
-@pytest.mark.parametrize("scheme", RULES)
+@LIGHT_AND_DARK
 def test_turns_are_a_strip_a_column_and_a_plot_and_a_key_leads_to_the_next_bad_one(opened, tmp_path, viewport, scheme):
     judge, samples = ScriptedJudge(answering), [conversation(5), conversation(3)]
     for turn in find_turns(samples[0].trace)[1::2]:
         samples[0] = planted(samples[0], turn)
     scored = run(samples, [PromptScorer("tone", judge, per_turn=True), Groundedness(judge, per_turn=True)])
     report(scored, tmp_path / "report.html")
-    with opened(tmp_path / "report.html", viewport=viewport, color_scheme=scheme) as page:
+    with opened(tmp_path / "report.html", "#/", viewport=viewport, color_scheme=scheme) as page:
         plots = page.locator(".turn-shares")
         assert plots.count() == 2
         assert "turn 2: 0.50 of 2 samples; turn 3: 1.00" in plots.first.get_attribute("aria-label")
@@ -1410,9 +1215,7 @@ def test_turns_are_a_strip_a_column_and_a_plot_and_a_key_leads_to_the_next_bad_o
         assert strips.first.locator(".turn.failed").all_text_contents() == ["turn 2 ✕ lacking", "turn 4 ✕ lacking"]
         assert page.locator(".turns > li").count() == 10
         assert "999 dollars" in " ".join(page.locator(".turns .claim").all_inner_texts())
-        found = axe.Axe().run(page, options={"resultTypes": ["violations"], **RULES[scheme]}).response["violations"]
-        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
-        assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+        keeps_nobody_out(page)
         turn_to(page, "#/sample/0/tone")
         for message in (7, 15, 7):
             page.keyboard.press("b")

@@ -1,8 +1,6 @@
 """Labeling in a real browser."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,18 +13,15 @@ from judgekit.judges.scripted import ScriptedJudge
 from judgekit.reports.sheet import LabelSheet
 from judgekit.scorers.prompted import PromptScorer
 from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, TextPart
+from tests.browsers import LIGHT_AND_DARK, NEEDS_BROWSER, PHONE, keeps_nobody_out, unfold
 from tests.failures.conftest import analyzed, failing  # noqa: F401 - a fixture
 from tests.scorers.test_turns import answering, conversation
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
 expect = sync_api.expect
-axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe looks for what keeps people out")
 
-CHROMIUM = Path("/usr/bin/chromium")
-DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 EVIL = "</script><script>alert(1)</script><!--<img src=x onerror=alert(2)>\u202e{{ 7 * 7 }}"
-
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed")]
+pytestmark = NEEDS_BROWSER
 
 
 @dataclass(frozen=True)
@@ -58,10 +53,8 @@ def sample(id: str, said: str = "Done.") -> Sample:
 
 
 def written(scored: Run, path: Path) -> Path:
-    path.write_text(
-        "".join(LabelSheet(scored, scored.scorers[0], draw_samples(scored, scored.scorers[0].name, 9)).page()),
-        encoding="utf-8",
-    )
+    made = LabelSheet(scored, scored.scorers[0], draw_samples(scored, scored.scorers[0].name, 9))
+    path.write_text("".join(made.page()), encoding="utf-8")
     return path
 
 
@@ -74,48 +67,8 @@ def labels(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory) -> Path:
-    samples = [sample("a"), sample("bb"), sample("ccc")]
-    return written(
-        run(samples, [Kind("topic_adherence", many=True)]), tmp_path_factory.mktemp("numbers") / "sheet.html"
-    )
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as playwright:
-        launched = playwright.chromium.launch(
-            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        )
-        yield launched
-        launched.close()
-
-
-@pytest.fixture
-def opened(browser):
-    """Opens a sheet. Whatever it says on the console, asks for, or pops up is a failure."""
-    noticed: list[str] = []
-
-    @contextmanager
-    def visit(path: Path, script: str = "", **options: object) -> Iterator:
-        context = browser.new_context(viewport=options.pop("viewport", DESKTOP), **options)
-        context.add_init_script(script or "0")
-        page = context.new_page()
-        page.set_default_timeout(5_000)
-        page.on("console", lambda message: noticed.append(f"console: {message.text}"))
-        page.on("pageerror", lambda error: noticed.append(f"error: {error}"))
-        page.on("popup", lambda popup: noticed.append(f"popup: {popup.url}"))
-        page.on("request", lambda request: noticed.append(request.url) if is_foreign(request.url, path) else None)
-        page.goto(path.as_uri())
-        page.wait_for_selector("html[data-ready]")
-        yield page
-        context.close()
-
-    yield visit
-    assert not noticed
-
-
-def is_foreign(url: str, path: Path) -> bool:
-    return not url.startswith((path.as_uri(), "blob:"))
+    scored = run([sample("a"), sample("bb"), sample("ccc")], [Kind("topic_adherence", many=True)])
+    return written(scored, tmp_path_factory.mktemp("numbers") / "sheet.html")
 
 
 def press(page, keys: str) -> None:
@@ -139,7 +92,7 @@ def downloaded(page, to: Path, name: str = "") -> list[HumanLabel]:
 def test_labels_are_given_by_keys_survive_a_reload_and_are_read_back(labels, opened, tmp_path):
     with opened(labels) as page:
         asked: list[str] = []
-        page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
+        page.on("dialog", lambda dialog: asked.append(dialog.type))
         press(page, "1 2 c")
         heading(page, 3)
         page.keyboard.type("=1+1, it said")
@@ -231,7 +184,6 @@ def test_labels_of_two_tabs_are_one_set(labels, opened):
         press(other, "n 2")
         expect(page.locator("#count")).to_have_text("2 of 4 labeled")
         heading(page, 2)
-        page.on("dialog", lambda dialog: dialog.accept())
         page.reload()
         expect(page.locator("#count")).to_have_text("2 of 4 labeled")
 
@@ -240,51 +192,40 @@ NO_STORAGE = "Object.defineProperty(window, 'localStorage', { get() { throw new 
 
 
 def test_where_nothing_may_be_kept_it_works_and_says_so(labels, opened, tmp_path):
-    with opened(labels, NO_STORAGE) as page:
+    with opened(labels, script=NO_STORAGE) as page:
         expect(page.locator(".panel .note")).to_contain_text("cannot store your labels")
         press(page, "1 1 4 1")
         assert [one.value for one in downloaded(page, tmp_path)][2:] == ["not_applicable", "supported"]
 
 
-@pytest.mark.parametrize(
-    "kept", ["[", '{"labels": 3}', '{"labels": [{"value": "<b>"}, null, 3, {"reason": 4}], "at": 9}']
-)
-def test_what_a_browser_kept_that_is_no_label_is_passed_over(kept, labels, opened):
+def test_what_a_browser_kept_that_is_no_label_is_passed_over(labels, opened):
     with opened(labels) as page:
-        page.evaluate("(kept) => localStorage.setItem(STORED, kept)", kept)
-        page.reload()
-        heading(page, 1)
-        expect(page.locator("#count")).to_have_text("0 of 4 labeled")
+        for kept in ("[", '{"labels": 3}', '{"labels": [{"value": "<b>"}, null, 3, {"reason": 4}], "at": 9}'):
+            page.evaluate("(kept) => localStorage.setItem(STORED, kept)", kept)
+            page.reload()
+            heading(page, 1)
+            expect(page.locator("#count")).to_have_text("0 of 4 labeled")
 
 
 def test_what_was_recorded_stays_text(labels, opened):
     with opened(labels) as page:
         seen = ""
         for _ in range(4):
-            page.evaluate("for (const fold of document.querySelectorAll('main details')) fold.open = true")
-            page.wait_for_timeout(30)
+            unfold(page)
             assert page.locator("main script, main img, main style, main [onerror]").count() == 0
             seen += page.evaluate("document.querySelector('main').textContent")
             press(page, "j")
         assert "<img src=x onerror=alert(2)>\\u202e{{ 7 * 7 }}" in seen
 
 
-COLORS = {"runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
-RULES = {"light": {}, "dark": COLORS}  # of axe: all, and in the dark those that look at colors
-
-
-@pytest.mark.parametrize("scheme", RULES)
-@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@LIGHT_AND_DARK
 @pytest.mark.parametrize("name", ["labels", "numbers"])
 def test_nothing_keeps_people_out(name, scheme, viewport, request, opened):
     with opened(request.getfixturevalue(name), color_scheme=scheme, viewport=viewport) as page:
         for keys in ("1 Enter", "n", "d"):
             press(page, keys)
-            page.evaluate("for (const fold of document.querySelectorAll('main details')) fold.open = true")
-            page.wait_for_timeout(30)
-            assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
-            found = axe.Axe().run(page, options={"resultTypes": ["violations"], **RULES[scheme]}).response["violations"]
-            assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
+            unfold(page)
+            keeps_nobody_out(page)
 
 
 def test_without_scripts_it_says_what_is_missing(labels, browser):
@@ -308,8 +249,7 @@ def test_the_message_where_it_went_wrong_is_named_by_keys_or_a_click(opened, tmp
         press(page, "1")
         heading(page, 3, 3)
         press(page, "3")  # none_visible
-        found = axe.Axe().run(page).response["violations"]
-        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
+        keeps_nobody_out(page)
         labels = downloaded(page, tmp_path, "Ana")
     assert [(label.value, label.message) for label in labels] == [("forgot", 2), ("forgot", 1), ("none_visible", None)]
 
@@ -326,8 +266,7 @@ def test_turns_are_labeled_one_by_one_by_what_was_known_then(opened, tmp_path):
         assert page.locator("h1").inner_text().endswith(" 3 of 5")
         page.reload()
         press(page, "u k k j")
-        found = axe.Axe().run(page).response["violations"]
-        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
+        keeps_nobody_out(page)
         labels = downloaded(page, tmp_path, "Ana")
     assert [(label.value, label.message) for label in labels][:2] == [("lacking", 3), ("fitting", 7)]
     assert [label.value for label in labels][2:] == [None, None, None]

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -15,52 +14,34 @@ from judgekit.analysis.stored_labels import stored_labels
 from judgekit.runs.rows import RunDescription
 from judgekit.runs.store import RunStore
 from judgekit.view import pages
+from tests.browsers import LIGHT_AND_DARK, NEEDS_BROWSER, keeps_nobody_out
 from tests.hostile import HOSTILE
 from tests.view.conftest import Kind, Served, as_read_from_a_file, samples, serving
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
 expect = sync_api.expect
-axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe looks for what keeps people out")
 
-CHROMIUM = Path("/usr/bin/chromium")
-DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 PAGES = (
     *("/", "/runs/1", "/runs/1#/samples", "/runs/1#/sample/3", "/runs/1/compare/2", "/runs/1/label/topic_adherence"),
     *("/runs/1/trend/tool_call_f1", "/compare?run=1&run=2&run=3"),
 )
 
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed")]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"])
-        yield launched
-        launched.close()
+pytestmark = NEEDS_BROWSER
 
 
 @pytest.fixture
-def visit(browser):
-    """Opens the pages of a server. Whatever they say on the console is a failure."""
-    noticed: list[str] = []
+def visit(new_page):
+    """Opens the pages of a server."""
 
     @contextmanager
     def visiting(served: Served, **options: object) -> Iterator:
-        context = browser.new_context(viewport=options.pop("viewport", DESKTOP), **options)
-        page = context.new_page()
-        page.set_default_timeout(10_000)
-        page.on("console", lambda message: noticed.append(f"console: {message.text}"))
-        page.on("pageerror", lambda error: noticed.append(f"error: {error}"))
-        page.on("dialog", lambda dialog: (noticed.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-        page.goto(served.access.url)
-        page.wait_for_url(f"{served.base}/")
-        page.wait_for_selector("html[data-ready]")
-        yield page
-        context.close()
+        with new_page(served.base, "about:", **options) as page:
+            page.goto(served.access.url)
+            page.wait_for_url(f"{served.base}/")
+            page.wait_for_selector("html[data-ready]")
+            yield page
 
-    yield visiting
-    assert noticed == []
+    return visiting
 
 
 def turn_to(page, served: Served, path: str) -> None:
@@ -76,17 +57,14 @@ def begin(page, name: str) -> None:
     page.wait_for_selector("dialog[open]", state="detached")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@LIGHT_AND_DARK
 def test_pages_are_accessible_and_do_not_scroll_sideways(demo, visit, scheme, viewport):
     with visit(demo, viewport=viewport, color_scheme=scheme) as page:
         for path in PAGES:
             turn_to(page, demo, path)
             if "label" in path:
                 begin(page, "Ann")
-            found = axe.Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
-            assert [(path, one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
-            assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"], path
+            keeps_nobody_out(page, path)
 
 
 def test_runs_are_filtered_in_the_address_and_compared(demo, visit):
@@ -271,15 +249,8 @@ def test_what_was_recorded_stays_text(tmp_path, visit):
         served.post(client, "/runs/1/label/kind", {"annotator": evil[:90], "number": 0, "value": "yes", "reason": evil})
         with visit(served) as page:
             for address in (
-                "/",
-                "/runs/1",
-                "/runs/1#/samples",
-                "/runs/1#/sample/0",
-                "/runs/1#/audit",
-                "/runs/1/label/kind",
-                "/runs/1/trend/kind",
-                "/runs/1/compare/2",
-                "/compare?run=1&run=2",
+                *("/", "/runs/1", "/runs/1#/samples", "/runs/1#/sample/0", "/runs/1#/audit", "/runs/1/label/kind"),
+                *("/runs/1/trend/kind", "/runs/1/compare/2", "/compare?run=1&run=2"),
             ):
                 turn_to(page, served, address)
                 assert page.locator("main script, main img, main [onerror], main [onload], main style").count() == 0
