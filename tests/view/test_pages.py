@@ -1,6 +1,8 @@
 """What the pages show, as their twins in JSON say it."""
 
 import json
+import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -8,6 +10,7 @@ import threading
 from dataclasses import dataclass
 from datetime import timedelta
 
+import httpx
 import pytest
 
 from judgekit import Run, Sample, Score, audit, load_prompt, run, scorer
@@ -404,3 +407,22 @@ def test_lists_runs_and_samples_load_no_statistics_of_others(served):
         [sys.executable, "-c", QUIET, str(served.path)], capture_output=True, text=True, check=True
     )
     assert ran.stdout.strip() == "[]"
+
+
+@pytest.mark.processes
+def test_a_killed_server_loses_no_label_that_it_confirmed(served):
+    command = [sys.executable, "-m", "judgekit", "view", "--no-open", "--store", str(served.path)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603 - Python itself
+        assert process.stderr is not None
+        url = next(word for word in process.stderr.readline().split() if word.startswith("http"))
+        with httpx.Client(base_url=url.partition("/open")[0], trust_env=False, timeout=30) as client:
+            client.get(url)
+            page = client.get("/runs/1/label/kind").text
+            write = page.partition('data-token="')[2].partition('"')[0]
+            for number in range(5):
+                sent = {"annotator": "Ann", "number": number, "value": "yes"}
+                answer = client.post("/runs/1/label/kind", json=sent, headers={"x-judgekit-token": write})
+                assert answer.status_code == 200
+            os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    assert {label.number for label in stored_labels(Run.stored(1, served.path))} == set(range(5))
