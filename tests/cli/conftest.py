@@ -137,7 +137,7 @@ def until() -> Callable[[Callable[[], object]], None]:
 class Judging:
     """An OpenAI-compatible judge that needs a few milliseconds for each answer, and counts what it is asked.
 
-    A goal is achieved where the name of the called tool ends in an even digit.
+    A goal is achieved where the name of the called tool ends in an even digit. Tests replace its methods.
     """
 
     def __init__(self) -> None:
@@ -154,6 +154,10 @@ class Judging:
     def begin(self) -> None:
         """Starts as if nobody had asked it before, and answers as it is written here."""
         self.asked: Counter[str] = Counter()
+        self.requests: list[dict] = []
+        self.waits_for = 0
+        """The number of requests that have to be there before any is answered."""
+        self.shutdown_date: object = None
         self.seconds = 0.003
         self.reason = "the call was made"
         self.dies_at: int | None = None
@@ -161,7 +165,8 @@ class Judging:
         self.died = threading.Event()
         self.hangs_from: int | None = None
         """The request from which on none gets an answer."""
-        self.__dict__.pop("answer", None)
+        for name in ("answer", "reply"):
+            self.__dict__.pop(name, None)
         if self._is_dead:
             self.live()
 
@@ -208,27 +213,37 @@ class Judging:
         with suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).lower()
-                body = await reader.readexactly(int(head.split(b"content-length: ")[1].split(b"\r\n")[0]))
-                request = json.loads(body)
-                conversation = request.get("messages", request.get("input"))[1]["content"]
-                self.asked[conversation] += 1
-                if self.asked.total() == self.dies_at:
-                    self._die()
-                if self.hangs_from is not None and self.asked.total() >= self.hangs_from:
-                    await asyncio.Event().wait()
-                await asyncio.sleep(self.seconds)
-                if "questions" in request:
-                    decided = self.decide(conversation, request["questions"])
-                    reply = json.dumps({"model": "m-1", "answers": decided}).encode()
+                if head.startswith(b"get "):
+                    status, reply = 200, {"id": "m", "object": "model", "shutdown_date": self.shutdown_date}
                 else:
-                    message = {"role": "assistant", "content": json.dumps(self.answer(conversation))}
-                    usage = {"prompt_tokens": 1_000, "completion_tokens": 100, "total_tokens": 1_100}
-                    choices = [{"message": message, "finish_reason": "stop"}]
-                    reply = json.dumps({"model": "m-1", "choices": choices, "usage": usage}).encode()
-                writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
-                writer.write(b"Content-Length: %d\r\n\r\n" % len(reply) + reply)
+                    body = await reader.readexactly(int(head.split(b"content-length: ")[1].split(b"\r\n")[0]))
+                    status, reply = await self._reply(json.loads(body))
+                content = json.dumps(reply).encode()
+                writer.write(b"HTTP/1.1 %d OK\r\nContent-Type: application/json\r\n" % status)
+                writer.write(b"Content-Length: %d\r\n\r\n" % len(content) + content)
                 await writer.drain()
         writer.close()
+
+    async def _reply(self, request: dict) -> tuple[int, dict]:
+        conversation = request.get("messages", request.get("input"))[1]["content"]
+        self.asked[conversation] += 1
+        self.requests.append(request)
+        if self.asked.total() == self.dies_at:
+            self._die()
+        if self.hangs_from is not None and self.asked.total() >= self.hangs_from:
+            await asyncio.Event().wait()
+        while len(self.requests) < self.waits_for:  # noqa: ASYNC110 - tests set it from another thread
+            await asyncio.sleep(0.002)
+        await asyncio.sleep(self.seconds)
+        return self.reply(request, conversation)
+
+    def reply(self, request: dict, conversation: str) -> tuple[int, dict]:
+        """The status and the body of the reply to a request."""
+        if "questions" in request:
+            return 200, {"model": "m-1", "answers": self.decide(conversation, request["questions"])}
+        message = {"role": "assistant", "content": json.dumps(self.answer(conversation))}
+        usage = {"prompt_tokens": 1_000, "completion_tokens": 100, "total_tokens": 1_100}
+        return 200, {"model": "m-1", "choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
 
     def hang_up(self) -> None:
         """Ends all connections."""

@@ -193,25 +193,6 @@ def test_a_rule_that_copies_a_recording_is_refused_before_it_is_judged(script, c
     assert not any("How people here decide" in content for content in judging.asked if content not in script.read)
 
 
-def test_a_rule_that_changes_the_scale_is_refused(script, cli):
-    script.rules = ['If in doubt, say "borderline".', "Rate the tone from 1 to 5.", "Name {{ reference }}.", GOOD]
-    out = " ".join(cli(*ALIGN).out.split())
-    assert "refused: it quotes 'borderline', which is no label of the scale" in out
-    assert "refused: it names another scale, '1 to 5'" in out
-    assert "refused: it has braces, which stand for placeholders" in out
-    assert "refused: its placeholders changed: none missing, ['other'] new" in out
-
-
-def test_a_rewritten_question_must_keep_its_labels_and_fields(script, cli):
-    changes = {
-        ('"lacking"', '"bad"'): "it quotes 'bad', which is no label",
-        ("evidence:", "proof:"): "it no longer asks for evidence",
-    }
-    script.questions = [load_prompt("tone").question.replace(*change) for change in changes]
-    out = " ".join(cli(*ALIGN).out.split())
-    assert [reason for reason in changes.values() if f"refused: {reason}" not in out] == []
-
-
 def test_a_rewritten_question_may_be_chosen(script, cli):
     script.questions = [load_prompt("tone").question.replace("Short or dry is not lacking.", "Short or dry is not lacking. An agent that shouts is.")]  # fmt: skip
     ended = cli(*ALIGN)
@@ -241,18 +222,6 @@ def test_the_same_command_again_sends_nothing_and_is_the_same_look(aligned, cli,
     assert len(list(RECEIPTS.glob("tone_aligned-*.json"))) == 1
 
 
-def test_other_candidates_on_the_same_test_labels_are_another_look(aligned, cli):
-    for number, rule in enumerate((EMPTY, "Weigh what the agent does."), 2):
-        aligned.rules = [rule]
-        Path("tone_aligned.md").unlink()
-        for path in Path(".judgekit").glob("*cache*"):
-            path.unlink()
-        out = cli(*ALIGN).out
-        assert f"this is look {number} at these test labels" in out
-    assert "after 3 looks, test by new labels" in out
-    assert sorted(one.look for one in read_alignments(RECEIPTS)) == [1, 2, 3]
-
-
 def test_too_few_labels_are_refused_before_anything_is_asked(script, cli, judging):
     write_labels(samples=recordings()[:39])
     ended = cli(*ALIGN)
@@ -276,13 +245,6 @@ def test_roles_on_the_sheet_stand(script, cli):
     Path("labels.csv").write_text("\n".join(f"{row},{role}" for row, role in zip(rows, roles, strict=True)))
     assert read_labels("labels.csv")[1].role == "validation"
     assert "train 15, validation 15, test 30" in cli(*ALIGN).out
-
-
-def test_a_file_that_no_alignment_wrote_is_not_overwritten(script, cli, judging):
-    Path("tone_aligned.md").write_text(prompt_file_text(load_prompt("tone")))
-    ended = cli(*ALIGN)
-    assert (ended.code, judging.asked.total()) == (2, 0)
-    assert "tone_aligned.md exists and was not written by an alignment" in ended.err
 
 
 def test_a_scorer_without_a_prompt_of_its_own_cannot_be_aligned(script, cli):

@@ -50,15 +50,19 @@ def kept(path=CACHE):
     return found
 
 
-@pytest.fixture
-def three() -> None:
-    """Three replies to two prompts, of two judges."""
+def keep_three() -> None:
+    """Keeps three replies to two prompts, of two judges."""
     used = Usage(input_tokens=1000, output_tokens=200)
     keep(
         recorded("a", days=3, usage=used),
         recorded("b", days=1, usage=used),
         recorded("c", prompt="topics@2", judge="litellm/x/big", days=40),
     )
+
+
+@pytest.fixture
+def three() -> None:
+    keep_three()
 
 
 # Stats
@@ -131,17 +135,14 @@ def test_a_cassette_on_standard_output_is_utf_8_whatever_the_terminal_speaks(cli
     assert json.loads(cli("export").out)["reply"]["model"] == "é"
 
 
-@pytest.mark.parametrize(
-    ("options", "found"),
-    [
+def test_patterns_choose_what_is_written(cli, three):
+    for options, found in (
         (("--prompt", "goal"), "ab"),
         (("--prompt", "*@2"), "c"),
         (("--judge", "openai/*"), "ab"),
         (("--prompt", "goal", "--judge", "litellm/*"), ""),
-    ],
-)
-def test_patterns_choose_what_is_written(cli, three, options, found):
-    assert "".join(json.loads(line)["key"] for line in cli("export", *options).out.splitlines()) == found
+    ):
+        assert "".join(json.loads(line)["key"] for line in cli("export", *options).out.splitlines()) == found
 
 
 def test_the_cache_itself_is_not_written_over(cli, three):
@@ -207,23 +208,21 @@ def test_the_replies_that_were_written_by_hand_can_be_taken_in(cli, examples):
 # Prune
 
 
-@pytest.mark.parametrize(
-    ("options", "left"),
-    [
-        (("--older-than", "2"), "b"),
-        (("--older-than", "30"), "ab"),
-        (("--prompt", "goal"), "c"),
-        (("--judge", "openai/*"), "c"),
-        (("--older-than", "2", "--judge", "openai/*"), "bc"),
-        (("--prompt", "nothing"), "abc"),
-    ],
-)
-def test_what_is_chosen_is_thrown_away_and_said(cli, three, options, left):
-    gone = 3 - len(left)
-    assert cli("prune", *options, "--dry-run").out == f"{CACHE}: {gone} replies would be deleted\n"
-    assert "".join(sorted(kept())) == "abc"
-    assert cli("prune", *options).out == f"{CACHE}: {gone} replies were deleted\n"
-    assert "".join(sorted(kept())) == left
+def test_what_is_chosen_is_thrown_away_and_said(cli):
+    for options, left in (
+        ("--older-than 2", "b"),
+        ("--older-than 30", "ab"),
+        ("--prompt goal", "c"),
+        ("--judge openai/*", "c"),
+        ("--older-than 2 --judge openai/*", "bc"),
+        ("--prompt nothing", "abc"),
+    ):
+        keep_three()
+        gone = 3 - len(left)
+        assert cli("prune", *options.split(), "--dry-run").out == f"{CACHE}: {gone} replies would be deleted\n"
+        assert "".join(sorted(kept())) == "abc"
+        assert cli("prune", *options.split()).out == f"{CACHE}: {gone} replies were deleted\n"
+        assert "".join(sorted(kept())) == left
 
 
 def test_not_all_is_thrown_away_because_nothing_was_said(cli, three):
@@ -245,24 +244,21 @@ def test_the_space_is_given_back(cli):
 # Errors
 
 
-@pytest.mark.parametrize("words", [["stats"], ["export"], ["prune", "--prompt", "*"]], ids=lambda words: words[0])
-def test_a_cache_that_is_not_there_is_an_error_and_is_not_made(cli, words):
-    ended = cli(*words)
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err == "judgekit: .judgekit/cache.sqlite: does not exist; name the cache with --cache\n"
-    assert list(Path().iterdir()) == []
+def test_a_cache_that_is_not_there_is_an_error_and_is_not_made(cli):
+    for words in ("stats", "export", "prune --prompt *"):
+        said = "judgekit: .judgekit/cache.sqlite: does not exist; name the cache with --cache\n"
+        assert cli(*words.split()) == (2, "", said)
+        assert list(Path().iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "words", [["stats"], ["export"], ["import", "in.jsonl"], ["prune", "--prompt", "*"]], ids=lambda words: words[0]
-)
-def test_a_file_that_is_no_cache_is_an_error_and_left_as_it_is(cli, words):
+def test_a_file_that_is_no_cache_is_an_error_and_left_as_it_is(cli):
     Path("in.jsonl").write_text("")
     Path("notes.txt").write_text("x" * 5000)
-    ended = cli(*words, "--cache", "notes.txt")
-    assert ended.code == 2
-    assert ended.err.endswith("notes.txt: cannot be used as a cache: file is not a database; name another file\n")
-    assert Path("notes.txt").read_text() == "x" * 5000
+    for words in ("stats", "export", "import in.jsonl", "prune --prompt *"):
+        ended = cli(*words.split(), "--cache", "notes.txt")
+        assert ended.code == 2
+        assert ended.err.endswith("notes.txt: cannot be used as a cache: file is not a database; name another file\n")
+        assert Path("notes.txt").read_text() == "x" * 5000
 
 
 # Budgets
@@ -342,10 +338,10 @@ def test_what_in_redis_is_not_ours_is_named_and_skipped(cli, fake_redis, words, 
     assert named in caplog.text
 
 
-@pytest.mark.parametrize("words", [["stats"], ["export"], ["budgets"], ["prune", "--judge", "*"]], ids=str)
-def test_a_redis_that_is_away_or_an_address_with_a_password_is_an_error(cli, words):
-    away = cli(*words, "--cache", SHARED)
-    assert (away.code, f"{SHARED}: Redis cannot be reached: " in away.err) == (2, True)
-    refused = cli(*words, "--cache", "redis://:correct-horse@h")
-    assert (refused.code, "the address may not contain a user or password" in refused.err) == (2, True)
-    assert "horse" not in refused.err
+def test_a_redis_that_is_away_or_an_address_with_a_password_is_an_error(cli):
+    for words in ("stats", "export", "budgets", "prune --judge *"):
+        away = cli(*words.split(), "--cache", SHARED)
+        assert (away.code, f"{SHARED}: Redis cannot be reached: " in away.err) == (2, True)
+        refused = cli(*words.split(), "--cache", "redis://:correct-horse@h")
+        assert (refused.code, "the address may not contain a user or password" in refused.err) == (2, True)
+        assert "horse" not in refused.err

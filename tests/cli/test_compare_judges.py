@@ -159,27 +159,21 @@ def test_labels_that_came_with_the_conversations_are_used_by_their_name(cli, cal
         assert f"of n=4, openai/a is right on {right}" in ended.out
 
 
-@pytest.mark.parametrize(
-    ("source", "is_taken", "code", "said_of_named"),
-    [
+def test_recorded_labels_of_judges_are_not_taken_for_people_and_unknown_ones_only_if_named(cli, calling):
+    samples = [json.loads(calling(number).model_dump_json()) for number in range(4)]
+    for source, is_taken, code, said_of_named in (
         ("human", True, 0, "is right on"),
         ("benchmark", True, 0, "is right on"),
         ("unknown", False, 0, "is right on"),
         ("judge", False, 2, "is the verdict of a judge"),
-    ],
-)
-def test_recorded_labels_of_judges_are_not_taken_for_people_and_unknown_ones_only_if_named(
-    cli, calling, source, is_taken, code, said_of_named
-):
-    samples = [json.loads(calling(number).model_dump_json()) for number in range(4)]
-    for one in samples:
-        one["trace"]["labels"] = [{"name": GOAL, "value": True, "source": source}]
-    Path("samples.jsonl").write_text("".join(json.dumps(one) + "\n" for one in samples))
-    ended = cli("compare-judges", "samples.jsonl", "--scorer", GOAL, *TWO)
-    assert (ended.code, "is right on" in ended.out) == (0, is_taken)
-    ended = cli("compare-judges", "samples.jsonl", "--scorer", GOAL, *TWO, "--label", GOAL)
-    assert ended.code == code
-    assert said_of_named in ended.out + ended.err
+    ):
+        for one in samples:
+            one["trace"]["labels"] = [{"name": GOAL, "value": True, "source": source}]
+        Path("samples.jsonl").write_text("".join(json.dumps(one) + "\n" for one in samples))
+        ended = cli("compare-judges", "samples.jsonl", "--scorer", GOAL, *TWO)
+        assert (ended.code, "is right on" in ended.out) == (0, is_taken), source
+        ended = cli("compare-judges", "samples.jsonl", "--scorer", GOAL, *TWO, "--label", GOAL)
+        assert (ended.code, said_of_named in ended.out + ended.err) == (code, True), source
 
 
 def test_a_judge_that_answered_before_is_compared_with_one_that_is_asked_now(cli, calling, asked):
@@ -219,9 +213,11 @@ def test_judges_of_the_config_are_compared_by_the_one_scorer_of_it_and_nothing_i
     assert all("goal (strict)" in Path(name).read_text() for name in ("page.html", "found.json"))
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
+def test_what_cannot_be_compared_is_refused_before_anything_is_sent(cli, conversations, asked):
+    Path("tone.csv").write_text("sample,scorer,value\ns0,tone,kind\n")
+    Path("twice.csv").write_text(f"sample,scorer,value\ns0,{GOAL},yes\ns0,{GOAL} (openai/a),no\n")
+    Path("samples.json").write_text('[{"messages": []}]')
+    for options, said in (
         (("--scorer", GOAL), "name at least two judges to compare, found none"),
         (("--scorer", GOAL, "--judge", "openai/a"), "name at least two judges to compare, found openai/a"),
         (("--scorer", GOAL, "--judge", "openai/a", "--judge", "openai/a"), "have the same settings"),
@@ -245,29 +241,11 @@ def test_judges_of_the_config_are_compared_by_the_one_scorer_of_it_and_nothing_i
             "does not know the label 'kind' of the sample 's0'",
         ),
         (("--scorer", GOAL, *TWO, "--labels", "twice.csv"), "gives the sample 's0' the label 'no'"),
-    ],
-)
-def test_what_cannot_be_compared_is_refused_before_anything_is_sent(cli, conversations, asked, options, said):
-    Path("tone.csv").write_text("sample,scorer,value\ns0,tone,kind\n")
-    Path("twice.csv").write_text(f"sample,scorer,value\ns0,{GOAL},yes\ns0,{GOAL} (openai/a),no\n")
-    Path("samples.json").write_text('[{"messages": []}]')
-    ended = cli("compare-judges", conversations(1), *options)
-    assert (ended.code, ended.out) == (2, "")
-    assert said in ended.err
-    assert not asked
-    assert not Path(".judgekit/runs.sqlite").exists()
-
-
-def test_where_the_budget_is_nothing_nothing_is_compared_and_no_run_is_kept(cli, conversations, asked):
-    judges = (f'[judges.{name}]\nmodel = "openai/{name}"\nbudget = {{requests = 0}}\n' for name in "ab")
-    Path("judgekit.toml").write_text("".join(judges), encoding="utf-8")
-    ended = cli(
-        "compare-judges", conversations(2), "--scorer", GOAL, "--judge", "a", "--judge", "b", "-o", "found.json"
-    )
-    assert (ended.code, asked, Path("found.json").exists()) == (2, [], False)
-    assert ended.err.startswith("judgekit: openai/")
-    assert "budget of 0 requests" in ended.err
-    assert cli("runs").out == ".judgekit/runs.sqlite: contains no runs\n"
+    ):
+        ended = cli("compare-judges", conversations(1), *options)
+        assert (ended.code, ended.out, asked) == (2, "", []), options
+        assert said in ended.err
+        assert not Path(".judgekit/runs.sqlite").exists()
 
 
 def test_one_judge_asked_together_is_compared_with_itself_alone_and_with_the_noise_of_asking_twice(
@@ -305,17 +283,13 @@ def test_one_judge_asked_together_is_compared_with_itself_alone_and_with_the_noi
     assert flip["sample_id"] == "s2"
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
+def test_what_together_cannot_compare_is_refused(cli, conversations):
+    for words, told in (
         (("--scorer", GOAL, "--judge", "openai/a"), "needs two or more scorers that ask the judge"),
         (("--scorer", GOAL, "--scorer", "prompt:tone", *TWO), "compares the ways to ask one judge, found 2 judges"),
         (("--scorer", GOAL, "--scorer", "prompt:tone", "--judge", "openai-decisions/a"), "are always asked together"),
         (("--scorer", GOAL, "--judge", "openai/a", "--imported", "x"), "leave out --imported, --labels and --label"),
         (("--scorer", GOAL, "--scorer", "prompt:tone", "--judge", "openai/a", "-o", "x.html"), ".json"),
-    ],
-)
-def test_what_together_cannot_compare_is_refused(cli, conversations, words, told):
-    ended = cli("compare-judges", conversations(1), *words, "--together")
-    assert ended.code == 2
-    assert told in ended.err
+    ):
+        ended = cli("compare-judges", conversations(1), *words, "--together")
+        assert (ended.code, told in ended.err) == (2, True), words

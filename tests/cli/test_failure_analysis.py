@@ -1,6 +1,5 @@
 """Failure analysis on the command line, with a judge on a server."""
 
-import signal
 from pathlib import Path
 
 import pytest
@@ -82,18 +81,6 @@ def test_options_name_the_scorers_that_decide_and_a_file_of_labels(cli, analyzin
     assert cli("run", path, *ANALYSIS).code == 2
 
 
-def test_it_is_added_to_a_stored_run_also_after_a_run_with_workers(cli, analyzing, conversations):
-    path = conversations(4)
-    refused = cli("run", path, "--scorer", "tool_call_f1", *ANALYSIS, "--workers", "2")
-    assert refused.code == 2
-    assert "judgekit score RUN --scorer failure_analysis without workers" in refused.err
-    assert cli("run", path, "--scorer", "tool_call_f1").code == 0
-    ended = cli("score", "last", *ANALYSIS, "--judge", "default")
-    assert ended.code == 0
-    assert "failure_analysis: 3 of 4 samples failed visibly (75.0%)" in ended.out
-    assert asked_what_went_wrong(analyzing) == 3
-
-
 def test_judges_are_compared_by_it_on_all_samples_alone(cli, analyzing, conversations):
     path = conversations(4)
     judges = ("--judge", "default", "--judge", "again")
@@ -104,33 +91,3 @@ def test_judges_are_compared_by_it_on_all_samples_alone(cli, analyzing, conversa
     assert refused.code == 2
     assert "looks at what other scorers call failed: add one, or set of='all'" in refused.err
     assert cli("compare-judges", path, *judges, "--scorer", "failure_analysis:of=all").code == 0
-
-
-@pytest.mark.processes
-def test_a_run_that_is_killed_between_the_others_and_the_analysis_goes_on_with_the_stored_scores(
-    analyzing, conversations, started, until
-):
-    path = conversations(40)
-    answer_both = analyzing.answer
-
-    def answer(conversation: str) -> dict:
-        if "What went wrong" in conversation:
-            analyzing.hangs_from = analyzing.asked.total() + 1
-        return answer_both(conversation)
-
-    def waiting() -> int:
-        run = Run.stored()
-        return len(list(run.rows(scorer="agent_goal_accuracy_without_reference"))) - len(analyses(run))
-
-    analyzing.answer = answer
-    process = started("run", path, *GOALS, *ANALYSIS)
-    until(lambda: analyzing.hangs_from is not None and waiting() > 0)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
-    assert waiting() > 0
-    analyzing.hangs_from, analyzing.answer = None, answer_both
-    assert started("resume").wait() == 0
-    found = Run.stored()
-    assert analyses(found) == [("skipped", "not_failed"), ("scored", "wrong_tool")] * 20
-    failed = [row.score.details["failed_by"] for row in found.rows(scorer="failure_analysis", statuses=["scored"])]
-    assert failed == [["agent_goal_accuracy_without_reference"]] * 20

@@ -94,20 +94,16 @@ def test_a_run_of_several_judged_scorers_must_be_told_which(cli):
     assert "several scorers that ask a judge; choose one with --scorer: tone, other\\x1b[2J" in ended.err
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
+def test_what_cannot_be_done_is_said_and_nothing_is_written(cli):
+    for words, said in (
         (["1", "-o", "sheet.html", "--scorer", "tune"], "no scorer of the run is called 'tune', did you mean 'tone'"),
         (["9", "-o", "sheet.html"], "contains no run 9"),
         (["1", "-o", "sheet.pdf"], "must end in one of .html, .csv"),
         (["1", "-o", "sheet.csv", "-o", "no/sheet.html"], "there is no folder no"),
-    ],
-)
-def test_what_cannot_be_done_is_said_and_nothing_is_written(words, said, cli):
-    ended = cli("label", *words)
-    assert ended.code == 2
-    assert said in ended.err
-    assert not [*Path().glob("sheet.*")]
+    ):
+        ended = cli("label", *words)
+        assert (ended.code, said in ended.err) == (2, True)
+        assert not [*Path().glob("sheet.*")]
 
 
 def test_a_run_that_keeps_no_text_is_refused(cli):

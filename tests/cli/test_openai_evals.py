@@ -3,8 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from judgekit import Run, read
 
 CONFIG = """
@@ -61,16 +59,11 @@ def output_item(number, answer, label, tone):
     }
 
 
-@pytest.mark.parametrize("name", ["output_items.jsonl", "page.json"])
-def test_scorers_in_place_of_graders_score_output_items(cli, judging, monkeypatch, name):
+def test_scorers_in_place_of_graders_score_output_items(cli, judging, monkeypatch):
     Path("judgekit.toml").unlink()
     items = [output_item(0, "shipping", "shipping", 1.0), output_item(1, "billing!", "billing", 0.0)]
-    text = (
-        "\n".join(map(json.dumps, items))
-        if name.endswith("l")
-        else json.dumps({"object": "list", "data": items, "has_more": False})
-    )
-    Path(name).write_text(text)
+    name = "page.json"
+    Path(name).write_text(json.dumps({"object": "list", "data": items, "has_more": False}))
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     verdict = {False: "polite", True: "rude"}
     judging.answer = lambda shown: {"reason": "r", "evidence": [2], "verdict": verdict["billing!" in shown]}

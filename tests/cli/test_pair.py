@@ -14,8 +14,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from judgekit.formats.reading import read
-from judgekit.judges.scripted import ScriptedJudge
-from judgekit.scorers.pairwise import Pairwise
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
 
@@ -75,24 +73,6 @@ def test_each_file_may_have_a_format_of_its_own(cli):
         "b x",
         "openai-chat",
     )
-
-
-def test_a_pair_can_be_scored(cli):
-    cli(write("a.jsonl", samples("a", "x")), write("b.jsonl", samples("b", "x")), "-o", PAIRS)
-    judge = ScriptedJudge(
-        lambda _: {
-            "strengths_first": "s",
-            "strengths_second": "s",
-            "reason": "r",
-            "evidence_first": [1],
-            "evidence_second": [],
-            "verdict": "tie",
-        }
-    )
-    (pair,) = read(PAIRS)
-    assert Pairwise("Which is better?", judge).score(pair).label == "tie"
-    assert ["| a x\n" in request.messages[1].content for request in judge.requests] == [True, True]
-    assert ["| b x\n" in request.messages[1].content for request in judge.requests] == [True, True]
 
 
 # --- what is left over
@@ -197,17 +177,6 @@ def test_a_file_that_is_read_is_not_written(cli, output):
     assert "is an input file; choose another" in ended.err
 
 
-@pytest.mark.parametrize("sources", [("in", "b.jsonl"), ("b.jsonl", "in/*.jsonl")])
-def test_a_file_in_a_folder_that_is_read_is_not_written(cli, sources):
-    Path("in").mkdir()
-    for name in ("in/a.jsonl", "b.jsonl"):
-        write(name, samples("x", "x"))
-    before = Path("in/a.jsonl").read_text()
-    ended = cli(*sources, "-o", "in/a.jsonl")
-    assert (ended.code, Path("in/a.jsonl").read_text()) == (2, before)
-    assert "is an input file; choose another" in ended.err
-
-
 @pytest.mark.parametrize("place", [0, 1])
 def test_either_file_may_be_standard_input(cli, monkeypatch, place):
     files = [write(f"{name}.jsonl", samples(name, "x")) for name in "ab"]
@@ -231,25 +200,3 @@ def test_a_file_that_is_not_there_is_said_in_words(cli, missing):
     ended = cli(*files, "-o", PAIRS)
     assert (ended.code, ended.err) == (2, "judgekit: none.jsonl: does not exist\n")
     assert not PAIRS.exists()
-
-
-def test_arguments_that_are_no_text_are_written_as_they_can_be(cli):
-    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": '{"a": "\\ud800", "b": NaN}'}}
-    broken = {"id": "x", "messages": [{"role": "assistant", "content": None, "tool_calls": [call]}]}
-    files = [chats(f"{name}.jsonl", broken) for name in "ab"]
-    assert cli(*files, "-o", PAIRS).code == 0
-    (found,) = read(PAIRS)
-    (before,) = read(files[0])
-    assert (found.trace, found.baseline.messages) == (before.trace, before.trace.messages)
-
-
-def test_pairs_may_be_written_packed_or_to_standard_output(cli, monkeypatch):
-    first, second = write("a.jsonl", samples("a", "x")), write("b.jsonl", samples("b", "x"))
-    assert cli(first, second, "-o", "pairs.jsonl.gz").code == 0
-    line = gzip.decompress(Path("pairs.jsonl.gz").read_bytes())
-    assert Sample.model_validate_json(line).baseline is not None
-    with io.TextIOWrapper(io.BytesIO()) as out:
-        monkeypatch.setattr(sys, "stdout", out)
-        assert cli(first, second, "-o", "-").err == "wrote standard output: 1 pair\n"
-        assert out.buffer.getvalue() == line
-    assert not Path("-").exists()

@@ -72,9 +72,8 @@ def test_a_guess_of_the_mean_plans_without_a_run(cli):
     assert 50 < plan_comparison(mean=0.9, difference=-0.1, correlation=1).tasks[1] < 120
 
 
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
+def test_what_cannot_be_planned_is_an_error():
+    for asked, message in (
         ({}, "with an earlier run or with a guess of its mean: give one of them"),
         ({"mean": 1.5}, "mean must be between 0 and 1, found 1.5"),
         ({"mean": 0.5, "power": 1.0}, "power must be between 0 and 1, found 1"),
@@ -83,11 +82,9 @@ def test_a_guess_of_the_mean_plans_without_a_run(cli):
         ({"mean": 0.5, "trials": 10**9}, "expected 1 to 100 trials, found 1000000000"),
         ({"mean": 0.5, "trials": 3}, "a guess shows no task with several trials"),
         ({"mean": 0.95}, "a mean of 0.95 cannot change by 0.1"),
-    ],
-)
-def test_what_cannot_be_planned_is_an_error(asked: dict[str, float], message: str):
-    with pytest.raises(ConfigError, match=message):
-        plan_comparison(difference=0.1, **asked)
+    ):
+        with pytest.raises(ConfigError, match=message):
+            plan_comparison(difference=0.1, **asked)
 
 
 def test_runs_that_show_too_little_are_errors():

@@ -3,22 +3,17 @@
 import gc
 import gzip
 import json
-import os
 import re
 import shlex
 import signal
-import socket
-import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from fractions import Fraction
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
 from pathlib import Path
-from typing import ClassVar
 
+import jsonschema
 import pytest
 
 import judgekit
@@ -38,7 +33,7 @@ WRONG_KEY = f"{KEY}-wrong"
 
 
 @pytest.fixture
-def conversations(examples) -> Path:
+def example(examples) -> Path:
     return examples / "conversations.jsonl"
 
 
@@ -136,9 +131,9 @@ def table_by_hand() -> dict[str, list[str]]:
     return lines
 
 
-def test_the_demo_prints_the_numbers_that_counting_by_hand_gives(cli):
+def test_the_demo_prints_the_numbers_that_counting_by_hand_gives_and_leaves_nothing(cli, tmp_path):
     ended = cli("demo")
-    assert (ended.code, ended.err) == (0, "")
+    assert (ended.code, ended.err, list(tmp_path.iterdir())) == (0, "", [])
     assert ended.table == table_by_hand()
     assert "topic_adherence: 2 skipped: the sample has no reference_topics" in ended.out
     assert "agent_goal_accuracy_with_reference: 1 skipped: the sample has no reference" in ended.out
@@ -162,22 +157,21 @@ def test_the_demo_of_failures_shows_where_each_began_and_leaves_nothing(cli, tmp
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_demo_needs_no_folder_of_its_own_and_leaves_nothing(cli, tmp_path):
-    cli("demo")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_each_example_has_the_value_that_counting_by_hand_gives(cli, conversations, replayed):
+def test_each_example_has_the_value_that_counting_by_hand_gives(cli, example, replayed):
     asked = [word for name in by_hand() for word in ("--scorer", name)]
-    ended = cli("run", conversations, *asked, "--config", replayed, "-o", "rows.jsonl")
+    ended = cli("run", example, *asked, "--config", replayed, "-o", "rows.jsonl")
     assert (ended.code, ended.err, ended.table) == (
         0,
         "saved as run 1 in .judgekit/runs.sqlite\nwrote rows.jsonl\n",
         table_by_hand(),
     )
     assert cli("runs", "last").out.count("not audited") == len(JUDGED)
+    written = rows("rows.jsonl")
+    assert [(row.index, row.sample_id, row.score.scorer) for row in written] == [
+        (index, sample, name) for index, sample in enumerate(TOOL_CALLS) for name in by_hand()
+    ]
     found = {name: {} for name in by_hand()}
-    for row in rows("rows.jsonl"):
+    for row in written:
         found[row.score.scorer][row.sample_id] = row.score.value
     expected = {
         name: {sample: None if value is None else float(value) for sample, value in values.items()}
@@ -186,54 +180,28 @@ def test_each_example_has_the_value_that_counting_by_hand_gives(cli, conversatio
     assert found == {name: pytest.approx(values, abs=1e-12) for name, values in expected.items()}
 
 
-def test_rows_are_written_in_the_order_of_samples_and_scorers(cli, conversations, replayed):
-    names = ["topic_adherence", "tool_call_f1", "agent_goal_accuracy_without_reference"]
-    asked = [word for name in names for word in ("--scorer", name)]
-    assert cli("run", conversations, *asked, "--config", replayed, "--output", "rows.jsonl").code == 0
-    assert [(row.index, row.sample_id, row.score.scorer) for row in rows("rows.jsonl")] == [
-        (index, sample, name) for index, sample in enumerate(TOOL_CALLS) for name in names
-    ]
-
-
 # --- options of run
 
 
-def test_limit_scores_the_first_samples(cli, conversations):
-    ended = cli("run", conversations, *TOOLS, "--limit", 3, "-o", "rows.jsonl")
-    assert ended.table["tool_call_f1"][1] == "3 of 3"
-    assert [row.sample_id for row in rows("rows.jsonl")] == [name for name in list(TOOL_CALLS)[:3] for _ in "ab"]
-
-
-def test_a_limit_past_the_end_scores_all(cli, conversations):
-    assert cli("run", conversations, *TOOLS, "--limit", 99).table["tool_call_f1"][1] == "14 of 14"
-
-
-def drawn(cli: Callable, conversations: Path, *words: object) -> list[str]:
-    assert cli("run", conversations, "--scorer", "tool_call_f1", "-o", "rows.jsonl", *words).code == 0
+def drawn(cli: Callable, example: Path, *words: object) -> list[str]:
+    assert cli("run", example, "--scorer", "tool_call_f1", "-o", "rows.jsonl", *words).code == 0
     return [row.sample_id for row in rows("rows.jsonl")]
 
 
-def test_a_sample_is_drawn_by_its_seed_and_stands_in_the_order_of_the_file(cli, conversations):
+def test_a_limit_takes_the_first_and_a_sample_is_drawn_by_its_seed_in_the_order_of_the_file(cli, example):
     order = list(TOOL_CALLS)
-    first = drawn(cli, conversations, "--sample", 5)
-    assert first == drawn(cli, conversations, "--sample", 5, "--seed", 0)
-    others = [drawn(cli, conversations, "--sample", 5, "--seed", seed) for seed in range(1, 6)]
+    assert drawn(cli, example, "--limit", 3) == order[:3]
+    assert drawn(cli, example, "--limit", 99) == drawn(cli, example, "--sample", 99) == order
+    assert set(drawn(cli, example, "--limit", 4, "--sample", 3)) < set(order[:4])
+    first = drawn(cli, example, "--sample", 5)
+    assert first == drawn(cli, example, "--sample", 5, "--seed", 0) == sorted(set(first), key=order.index)
+    others = [drawn(cli, example, "--sample", 5, "--seed", seed) for seed in range(1, 6)]
+    assert [len(one) for one in others] == [5] * 5
     assert len({tuple(one) for one in (first, *others)}) > 3
-    for one in (first, *others):
-        assert one == sorted(set(one), key=order.index)
-        assert len(one) == 5
 
 
-def test_a_sample_of_more_than_there_are_is_all_of_them(cli, conversations):
-    assert drawn(cli, conversations, "--sample", 99) == list(TOOL_CALLS)
-
-
-def test_a_sample_of_the_first_few_is_drawn_from_those(cli, conversations):
-    assert set(drawn(cli, conversations, "--limit", 4, "--sample", 3)) < set(list(TOOL_CALLS)[:4])
-
-
-def test_show_prints_the_reasons_of_the_lowest(cli, conversations):
-    ended = cli("run", conversations, "--scorer", "tool_call_f1", "--show", 2)
+def test_show_prints_the_reasons_of_the_lowest(cli, example):
+    ended = cli("run", example, "--scorer", "tool_call_f1", "--show", 2)
     lines = [line.strip() for line in ended.out.splitlines()]
     at = lines.index("tool_call_f1, lowest 2 scores:")
     assert [re.sub(" +", " ", line) for line in lines[at + 1 : at + 8]] == [
@@ -245,7 +213,7 @@ def test_show_prints_the_reasons_of_the_lowest(cli, conversations):
         '+ 7: get_reviews restaurant_id: "r_118", limit: 5',
         "= book_table 9: book_table",
     ]
-    assert "lowest" not in cli("run", conversations, "--scorer", "tool_call_f1").out
+    assert "lowest" not in cli("run", example, "--scorer", "tool_call_f1").out
 
 
 CHAT = [
@@ -268,31 +236,19 @@ def test_references_are_joined_by_id_and_what_fits_nothing_is_listed(cli):
     assert "refs.jsonl: 1 reference matches no sample by 'id': 'zzz'" in ended.err
 
 
-def test_the_format_is_found_out_or_given(cli, conversations):
-    packed = Path("packed.jsonl.gz")
-    packed.write_bytes(gzip.compress(conversations.read_bytes()))
-    for words in ((conversations,), (conversations, "--format", "judgekit"), (packed,)):
-        assert cli("run", *words, *TOOLS).table["tool_call_f1"] == table_by_hand()["tool_call_f1"]
-
-
-def test_a_config_names_scorers_and_the_command_line_goes_before_it(cli, conversations, replayed):
+def test_a_config_names_scorers_and_the_command_line_goes_before_it(cli, example, replayed):
     with replayed.open("a") as file:
         file.write("[[scorers]]\nname = 'topic_adherence'\nas = 'topic_recall'\nmode = 'recall'\n")
-    ended = cli("run", conversations, "--config", replayed)
+    ended = cli("run", example, "--config", replayed)
     # recall is 1 but for two conversations with 2 of 3 requests on their topics answered
     assert list(ended.table) == ["topic_recall"]
     assert ended.table["topic_recall"][:3] == [f"{float(Fraction(10 * 3 + 2 * 2, 12 * 3)):.3f}", "12 of 14", "2"]
-    assert list(cli("run", conversations, "--config", replayed, *TOOLS).table) == ["tool_call_accuracy", "tool_call_f1"]
+    assert list(cli("run", example, "--config", replayed, *TOOLS).table) == ["tool_call_accuracy", "tool_call_f1"]
 
 
-def test_judgekit_toml_is_read_from_the_working_directory(cli, conversations):
-    Path("judgekit.toml").write_text("[[scorers]]\nname = 'tool_call_f1'\nas = 'f1'\n")
-    assert list(cli("run", conversations).table) == ["f1"]
-
-
-def test_options_of_a_scorer_stand_behind_its_name(cli, conversations, replayed):
+def test_options_of_a_scorer_stand_behind_its_name(cli, example, replayed):
     asked = ("--scorer", "topic_adherence:mode=precision,as=p", "--scorer", "topic_adherence:mode=recall,as=r")
-    table = cli("run", conversations, *asked, "--config", replayed).table
+    table = cli("run", example, *asked, "--config", replayed).table
     # precision is 1 but for one conversation with 2 of 3 answers on its topics
     assert [table[name][0] for name in "pr"] == [f"{(11 + 2 / 3) / 12:.3f}", f"{(10 + 4 / 3) / 12:.3f}"]
 
@@ -307,46 +263,27 @@ def test_ids_of_more_than_one_sample_are_reported(cli):
 # --- bad input
 
 
-def bad_file(name: str, content: bytes) -> str:
-    Path(name).write_bytes(content)
-    return name
-
-
-def test_a_file_that_is_not_there(cli):
-    ended = cli("run", "missing.jsonl", *TOOLS)
-    assert (ended.code, ended.out, ended.err) == (2, "", "judgekit: missing.jsonl: does not exist\n")
-
-
-def test_a_file_name_cannot_steer_the_terminal(cli):
-    ended = cli("run", "a\x1b[2J\u202e.jsonl", *TOOLS)
-    assert ended == (2, "", "judgekit: a\\x1b[2J\\u202e.jsonl: does not exist\n")
-
-
-def test_a_file_name_that_is_too_long(cli):
-    ended = cli("run", "x" * 5_000 + ".jsonl", *TOOLS)
-    assert (ended.code, ended.out) == (2, "")
-    assert "File name too long" in ended.err
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: ".", ".: contains no readable files; known suffixes: .json, "),
-        (lambda: bad_file("a.jsonl", b""), "a.jsonl: is empty"),
-        (lambda: bad_file("a.jsonl", b" \n\n"), "a.jsonl: has only blank lines"),
-        (lambda: bad_file("a.json", b"[]"), "a.json: unknown format: found an empty list. Known formats: "),
-        (lambda: bad_file("a.json", b"Dear diary"), "a.json: not JSON: expected value at line 1 column 1"),
-        (lambda: bad_file("a.jsonl", b"Dear diary\n"), "a.jsonl (line 1): not JSON: expected value at column 1"),
-        (lambda: bad_file("a.jsonl.gz", b"\x1f\x8b{}"), "a.jsonl.gz: cannot be read: "),
-        (lambda: bad_file("a.jsonl", b'{"foo": 1}\n'), "a.jsonl (line 1): "),
-    ],
-    ids=["folder", "empty", "blank", "no conversations", "no JSON", "no JSON line", "broken gzip", "unknown format"],
-)  # fmt: skip
-def test_a_file_that_cannot_be_read(cli, make, message):
-    ended = cli("run", make(), *TOOLS, "-o", "rows.jsonl")
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith(f"judgekit: {message}")
-    assert not Path("rows.jsonl").exists()
+def test_a_file_that_cannot_be_read_says_why(cli):
+    for name, content, message in (
+        ("missing.jsonl", None, "missing.jsonl: does not exist\n"),
+        ("a\x1b[2J\u202e.jsonl", None, "a\\x1b[2J\\u202e.jsonl: does not exist\n"),
+        ("x" * 5_000 + ".jsonl", None, "[Errno 36] File name too long: "),
+        (".", None, ".: contains no readable files; known suffixes: .json, "),
+        ("a.jsonl", b"", "a.jsonl: is empty"),
+        ("a.jsonl", b" \n\n", "a.jsonl: has only blank lines"),
+        ("a.json", b"[]", "a.json: unknown format: found an empty list. Known formats: "),
+        ("a.json", b"Dear diary", "a.json: not JSON: expected value at line 1 column 1"),
+        ("a.jsonl", b"Dear diary\n", "a.jsonl (line 1): not JSON: expected value at column 1"),
+        ("a.jsonl.gz", b"\x1f\x8b{}", "a.jsonl.gz: cannot be read: "),
+        ("a.jsonl", b'{"foo": 1}\n', "a.jsonl (line 1): unknown format"),
+    ):
+        if content is not None:
+            Path(name).write_bytes(content)
+        ended = cli("run", name, *TOOLS, "-o", "rows.jsonl")
+        assert (ended.code, ended.out, Path("rows.jsonl").exists()) == (2, "", False), name[:20]
+        assert ended.err.startswith(f"judgekit: {message}"), ended.err
+        for path in Path().glob("a.json*"):
+            path.unlink()
 
 
 def test_a_folder_is_scored_and_ends_with_1_where_a_file_of_it_could_not_be_read(cli):
@@ -374,11 +311,6 @@ def test_what_is_read_of_a_file_that_breaks_off_is_scored(cli):
     assert "a.jsonl.gz: cannot be read: Compressed file ended" in ended.err
 
 
-def test_json_of_no_known_format_is_told_what_was_tried(cli):
-    err = cli("run", bad_file("a.json", b'{"foo": []}'), *TOOLS).err
-    assert all(name in err for name in ("judgekit", "openai-chat", "ragas", "tau2"))
-
-
 def three_with_one_broken() -> Path:
     path = write(calling("a"), calling("b"), calling("c"))
     lines = path.read_text().splitlines(keepends=True)
@@ -392,16 +324,6 @@ def test_one_broken_record_is_reported_with_its_index_and_the_rest_is_scored(cli
     assert (ended.code, ended.table["tool_call_f1"]) == (1, ["1.000", "2 of 2", "0", "0"])
     assert "1 record could not be read:\n  samples.jsonl (line 2): trace.messages[0].content: " in ended.err
     assert [(row.index, row.sample_id) for row in rows("rows.jsonl")] == [(0, "a"), (2, "c")]
-
-
-def test_strict_stops_at_the_first_broken_record_and_keeps_what_was_done(cli):
-    ended = cli("run", three_with_one_broken(), "--scorer", "tool_call_f1", "--strict", "-o", "rows.jsonl")
-    assert (ended.code, ended.out) == (2, "")
-    kept, goes_on, error = ended.err.splitlines()
-    assert kept == "saved as run 1 in .judgekit/runs.sqlite"
-    assert goes_on == "judgekit resume 1 continues from there"
-    assert error.startswith("judgekit: samples.jsonl (line 2): trace.messages[0].content: ")
-    assert [row.sample_id for row in Run.stored()] == ["a"]
 
 
 def test_of_many_broken_records_five_are_shown_and_all_are_counted(cli):
@@ -433,20 +355,8 @@ def test_a_sample_without_what_a_scorer_needs_is_skipped_with_the_reason(cli, re
     assert "topic_adherence: 2 skipped: the sample has no reference_topics" in ended.out
 
 
-def test_malformed_tool_arguments_are_a_mismatch_and_no_failure(cli):
-    sample = Sample.of(
-        [HumanMessage("Hi"), AIMessage(tool_calls=[ToolCall("f", '{"x": 1')])],  # type: ignore[arg-type]
-        id="a",
-        reference_tool_calls=[ToolCall("f", {"x": 1})],
-    )
-    ended = cli("run", write(sample), *TOOLS, "--show", 1)
-    assert (ended.code, [cells[0] for cells in ended.table.values()]) == (0, ["0.000", "0.000"])
-    assert ended.out.count("0 of 1 expected calls matched; f: unreadable arguments (not JSON: ") == 2
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_what_cannot_be_run_says_why(cli, example):
+    for words, message in (
         (["--scorer", "tool_cal_f1"], "no scorer is called 'tool_cal_f1', did you mean 'tool_call_f1'? Known: "),
         (["--scorer", "tool_call_f1:mode=x"], "no option of tool_call_f1 is called 'mode'. Known: args, scope, requestor, include_failed, include_delegations"),
         (["--scorer", "topic_adherence:mode=1", "--judge", "openai/a"], "topic_adherence: no mode of topic adherence is called 1"),
@@ -466,26 +376,21 @@ def test_malformed_tool_arguments_are_a_mismatch_and_no_failure(cli):
         ([*TOOLS, "--references", "missing.jsonl"], "missing.jsonl: does not exist"),
         ([*TOOLS, "-o", "no/such/folder/rows.jsonl"], "no/such/folder/rows.jsonl: there is no folder no/such/folder; create it first"),
         ([*TOOLS, "-o", "."], ".: its name must end in one of .html, .json, .jsonl, "),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_run_says_why(cli, conversations, words, message):
-    ended = cli("run", conversations, *words)
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith(f"judgekit: {message}")
+    ):  # fmt: skip
+        ended = cli("run", example, *words)
+        assert (ended.code, ended.out) == (2, ""), words
+        assert ended.err.startswith(f"judgekit: {message}"), ended.err
 
 
-@pytest.mark.parametrize(
-    "words", [["run"], ["run", "a", "--limit", "0"], ["run", "a", "--shwo", "1"], ["rnu"], ["schema", "samples"], ["run", "a", "b"]]
-)  # fmt: skip
-def test_a_command_that_is_not_one_is_answered_with_its_usage(cli, words):
-    ended = cli(*words)
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith("Usage: judgekit")
+def test_a_command_that_is_not_one_is_answered_with_its_usage(cli):
+    for words in ("run", "run a --limit 0", "run a --shwo 1", "rnu", "schema samples", "run a b"):
+        ended = cli(*words.split())
+        assert (ended.code, ended.out, ended.err[:15]) == (2, "", "Usage: judgekit"), words
 
 
-def test_the_input_is_never_overwritten_by_the_output(cli, conversations):
+def test_the_input_is_never_overwritten_by_the_output(cli, example):
     path = Path("mine.jsonl")
-    path.write_bytes(conversations.read_bytes())
+    path.write_bytes(example.read_bytes())
     Path("refs.jsonl").write_text('{"id": "hotel_clean", "label": "good"}\n')
     Path("link.jsonl").symlink_to(path)
     for target in ("mine.jsonl", "./mine.jsonl", "link.jsonl", "refs.jsonl"):
@@ -494,8 +399,8 @@ def test_the_input_is_never_overwritten_by_the_output(cli, conversations):
         assert ended.err == f"judgekit: --output {Path(target)}: is an input file; choose another\n"
     for source in (".", "*.jsonl"):
         ended = cli("run", source, *TOOLS, "-o", "mine.jsonl")
-        assert (ended.code, ended.out, path.read_bytes()) == (2, "", conversations.read_bytes())
-    assert path.read_bytes() == conversations.read_bytes()
+        assert (ended.code, ended.out, path.read_bytes()) == (2, "", example.read_bytes())
+    assert path.read_bytes() == example.read_bytes()
     assert Path("refs.jsonl").read_text() == '{"id": "hotel_clean", "label": "good"}\n'
 
 
@@ -513,160 +418,71 @@ def test_what_a_recording_holds_cannot_steer_the_terminal(cli):
 # --- judges
 
 
-class Server(ThreadingHTTPServer):
-    """An OpenAI-compatible server that keeps the requests it saw. Who asks with the wrong key is refused."""
-
-    goal: ClassVar[dict] = {
-        "goal": "g", "end_state": "e", "reason": "as message 2 shows", "evidence": [2], "verdict": "achieved"
-    }  # fmt: skip
-    answer: ClassVar[dict] = {"goals": [goal]}
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.address = f"http://127.0.0.1:{self.server_port}/v1"
-        self.seen: list[dict] = []
-        self.model: str | None = "m-1"
-        self.together = threading.Barrier(1)
-        """Requests that are answered together, once all of them are there."""
-
-    def handle_error(self, *_: object) -> None:
-        """Clients that have gone are no matter."""
-
-    def reply(self, key: str | None, body: bytes) -> tuple[int, dict]:
-        self.seen.append(json.loads(body))
-        self.together.wait(5)
-        if key == f"Bearer {WRONG_KEY}":
-            return 401, {"error": {"message": "Incorrect API key provided"}}
-        message = {"role": "assistant", "content": json.dumps(self.answer)}
-        usage = {"prompt_tokens": 1_000, "completion_tokens": 100, "total_tokens": 1_100}
-        return 200, {"model": self.model, "choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
-
-
-class Handler(BaseHTTPRequestHandler):
-    """Reads and writes for the server."""
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        status, reply = self.server.reply(self.headers["Authorization"], body)
-        content = json.dumps(reply).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *args: object) -> None: ...
-
-
-@pytest.fixture
-def free_port() -> Iterator[int]:
-    """A port at which nobody listens, and which nobody else can take meanwhile."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        yield taken.getsockname()[1]
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as serving:
-        thread = threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield serving
-        serving.shutdown()
-        thread.join()
-
-
-def judged(server: Server, **settings: object) -> Path:
-    path = Path("judged.toml")
-    lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
-    path.write_text(
-        f'[judges.default]\nmodel = "openai/test"\nbase_url = "{server.address}"\n' + "\n".join(lines) + "\n"
-    )
-    return path
-
-
 GOAL = ("--scorer", "agent_goal_accuracy_without_reference")
 
 
-def test_a_judge_is_asked_once_a_sample_and_what_it_took_is_said(cli, server):
-    path = write(*(calling(str(index), made=f"tool_{index}") for index in range(5)))
-    config = judged(server)
-    with config.open("a") as file:
-        file.write("price = {input = 2.0, output = 10.0}\n")
-    ended = cli("run", path, *GOAL, "--config", config, "-o", "rows.jsonl")
+def configured(judging, *lines: str) -> None:
+    """Writes the config of the judge, with more lines."""
+    path = Path("judgekit.toml")
+    head = f'[judges.default]\nmodel = "openai/test"\nbase_url = "{judging.url}"'
+    path.write_text("\n".join([head, *lines, ""]))
+
+
+def always_achieved(judging) -> None:
+    goal = {"goal": "g", "end_state": "e", "reason": "as message 2 shows", "evidence": [2], "verdict": "achieved"}
+    judging.answer = lambda _: {"goals": [goal]}
+
+
+def test_a_judge_is_asked_once_a_sample_and_what_it_took_is_said(cli, judging, conversations):
+    path = conversations(5)
+    always_achieved(judging)
+    configured(judging, "price = {input = 2.0, output = 10.0}")
+    ended = cli("run", path, *GOAL, "-o", "rows.jsonl")
     # 5 requests of 1,000 tokens in at 2 dollars and 100 out at 10 dollars a million
     assert (ended.code, ended.table) == (0, {GOAL[1]: ["1.000", "5 of 5", "0", "0", "5", "0", "5,500", "$0.0150"]})
-    assert len(server.seen) == 5
-    assert {request["model"] for request in server.seen} == {"test"}
+    assert [request["model"] for request in judging.requests] == ["test"] * 5
     assert [len(row.score.calls) for row in rows("rows.jsonl")] == [1] * 5
-    again = cli("run", path, *GOAL, "--config", config)
+    configured(judging)
+    again = cli("run", path, *GOAL)
     assert again.table == {GOAL[1]: ["1.000", "5 of 5", "0", "0", "0", "5", "0", "$0.0000"]}
-    assert len(server.seen) == 5
+    assert len(judging.requests) == 5
 
 
-def test_as_many_samples_are_judged_at_once_as_the_judge_may_be_asked(cli, server, monkeypatch):
+def test_as_many_samples_are_judged_at_once_as_the_judge_may_be_asked(cli, judging, conversations, monkeypatch):
     """The server answers nobody before three have asked, and would in the end be lost on fewer."""
     monkeypatch.setattr("judgekit.judges.structured_output._FIRST_REQUEST_SECONDS", 0.1)
-    server.together = threading.Barrier(3)
-    path = write(*(calling(str(index), made=f"tool_{index}") for index in range(6)))
-    ended = cli("run", path, *GOAL, "--config", judged(server, concurrency=3, attempts=1))
-    assert (ended.code, ended.table[GOAL[1]][:5]) == (0, ["1.000", "6 of 6", "0", "0", "6"])
+    judging.waits_for = 3
+    configured(judging, "concurrency = 3", "attempts = 1")
+    assert cli("run", conversations(6), *GOAL).table[GOAL[1]][:5] == ["0.500", "6 of 6", "0", "0", "6"]
 
 
-def test_equal_conversations_are_judged_once(cli, server):
-    ended = cli("run", write(calling("a"), calling("b")), *GOAL, "--config", judged(server))
-    assert ended.table[GOAL[1]][:6] == ["1.000", "2 of 2", "0", "0", "1", "1"]
-    assert len(server.seen) == 1
-
-
-def test_an_unknown_price_is_unknown(cli, server):
-    ended = cli("run", write(calling("a")), *GOAL, "--config", judged(server))
-    assert ended.table[GOAL[1]][-2:] == ["1,100", "unknown"]
-
-
-def test_the_judge_of_the_flag_goes_before_that_of_the_environment(cli, server, monkeypatch):
-    config = judged(server)
-    with config.open("a") as file:
-        file.write(f'[judges.other]\nmodel = "openai/other"\nbase_url = "{server.address}"\n')
-        file.write(f'[judges.third]\nmodel = "openai/third"\nbase_url = "{server.address}"\n')
-    path = write(calling("a"))
-    assert cli("run", path, *GOAL, "--config", config).code == 0
+def test_the_judge_of_the_flag_goes_before_that_of_the_environment(cli, judging, conversations, monkeypatch):
+    others = (f'[judges.{name}]\nmodel = "openai/{name}"\nbase_url = "{judging.url}"' for name in ("other", "third"))
+    configured(judging, *others)
+    path = conversations(1)
+    assert cli("run", path, *GOAL).code == 0
     monkeypatch.setenv("JUDGEKIT_JUDGE", "other")
-    assert cli("run", path, *GOAL, "--config", config).code == 0
-    assert cli("run", path, *GOAL, "--config", config, "--judge", "third").code == 0
-    assert [request["model"] for request in server.seen] == ["test", "other", "third"]
+    assert cli("run", path, *GOAL).code == 0
+    assert cli("run", path, *GOAL, "--judge", "third").code == 0
+    assert [request["model"] for request in judging.requests] == ["test", "other", "third"]
 
 
-def test_a_missing_key_is_named_before_any_request(cli, server):
-    ended = cli("run", write(calling("a")), *GOAL, "--config", judged(server, api_key_env="MY_KEY"), "-o", "rows.jsonl")
-    assert (ended.code, ended.out, server.seen) == (2, "", [])
-    assert ended.err == f"judgekit: no key for {server.address}: set the environment variable MY_KEY\n"
-    assert not Path("rows.jsonl").exists()
-    ended = cli("run", write(calling("a")), *GOAL, "--judge", "openai/a")
-    assert (ended.code, ended.err) == (2, "judgekit: no key for https://api.openai.com/v1: set the environment variable OPENAI_API_KEY\n")  # fmt: skip
+def test_a_missing_key_is_named_before_any_request(cli, judging, conversations):
+    configured(judging, 'api_key_env = "MY_KEY"')
+    for words, key in (((), f"{judging.url}: set the environment variable MY_KEY"), (("--judge", "openai/a"), "https://api.openai.com/v1: set the environment variable OPENAI_API_KEY")):  # fmt: skip
+        ended = cli("run", conversations(1), *GOAL, *words, "-o", "rows.jsonl")
+        assert (ended.code, ended.out, ended.err) == (2, "", f"judgekit: no key for {key}\n")
+    assert (judging.requests, Path("rows.jsonl").exists()) == ([], False)
 
 
-@pytest.mark.parametrize(("key", "code"), [(KEY, 0), (WRONG_KEY, 2)])
-def test_a_key_is_never_printed_nor_written(cli, server, monkeypatch, key, code):
-    monkeypatch.setenv("MY_KEY", key)
-    words = (*GOAL, "--config", judged(server, api_key_env="MY_KEY"), "-o", "rows.jsonl", "--show", 3)
-    ended = cli("run", write(calling("a")), *words)
-    assert (ended.code, len(server.seen)) == (code, 1)
-    assert ("judgekit: openai/test at" in ended.err) is (code == 2)
-    written = [file.read_bytes() for file in Path().rglob("*") if file.is_file()]
-    assert len(written) > 2
-    assert KEY not in ended.out + ended.err
-    assert not any(KEY.encode() in content for content in written)
-
-
-def test_scores_that_failed_are_an_exit_code_and_the_rest_is_scored(cli, conversations, examples):
-    """Replies are there for the first two conversations alone; for the others nothing is sent."""
+def test_scores_that_failed_are_an_exit_code_and_the_rest_is_scored(cli, example, examples):
+    """Replies are there for the first two example alone; for the others nothing is sent."""
     kept = [line for line in (examples / "replies.jsonl").read_text(encoding="utf-8").splitlines() if any(name in line for name in ('"hotel_clean"', '"refund_claimed_not_done"'))]  # fmt: skip
     Path("some.jsonl").write_text("\n".join(kept) + "\n", encoding="utf-8")
     Path("some.toml").write_text(
         "[judges.default]\nmodel = 'demo/handwritten'\ncache = 'some.jsonl'\ncache_mode = 'replay'\n"
     )
-    asked = ("run", conversations, *GOAL, "--scorer", "tool_call_f1", "--config", "some.toml", "--gate")
+    asked = ("run", example, *GOAL, "--scorer", "tool_call_f1", "--config", "some.toml", "--gate")
     ended = cli(*asked, "tool_call_f1 >= 0.5")
     assert ended.code == 1
     assert "\nmet: tool_call_f1 >= 0.5: " in ended.err
@@ -768,85 +584,50 @@ def test_help_lists_the_commands_and_so_does_no_command_at_all(cli):
     assert cli() == (2, "", ended.out)
 
 
-def references_in(schema: object) -> Iterator[str]:
-    if isinstance(schema, dict):
-        if isinstance(schema.get("$ref"), str):
-            yield schema["$ref"]
-        for inner in schema.values():
-            yield from references_in(inner)
-    elif isinstance(schema, list):
-        for inner in schema:
-            yield from references_in(inner)
-
-
-@pytest.mark.parametrize("kind", [(), ("sample",), ("trace",), ("score",)])
-def test_a_schema_is_printed_that_holds_all_it_refers_to(cli, kind):
-    ended = cli("schema", *kind)
-    assert (ended.code, ended.err) == (0, "")
-    schema = json.loads(ended.out)
-    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
-    wanted = {reference.removeprefix("#/$defs/") for reference in references_in(schema)}
-    assert wanted
-    assert wanted <= schema["$defs"].keys()
-
-
-def test_what_judgekit_writes_is_what_the_schemas_describe(cli, conversations):
-    jsonschema = pytest.importorskip("jsonschema")
-    cli("run", conversations, *TOOLS, "-o", "rows.jsonl")
-    found = [json.loads(sample.model_dump_json()) for sample in read(conversations)]
+def test_what_judgekit_writes_is_what_the_schemas_describe(cli, example):
+    cli("run", example, *TOOLS, "-o", "rows.jsonl")
+    found = [json.loads(sample.model_dump_json()) for sample in read(example)]
     written = {
         "sample": found,
         "trace": [one["trace"] for one in found],
         "score": [json.loads(line) for line in Path("rows.jsonl").read_text(encoding="utf-8").splitlines()],
     }
+    assert cli("schema").out == cli("schema", "sample").out
     for kind, values in written.items():
-        schema = json.loads(cli("schema", kind).out)
+        text = cli("schema", kind).out
+        schema = json.loads(text)
+        assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+        assert set(re.findall(r'"#/\$defs/(.*?)"', text)) <= schema["$defs"].keys()
         jsonschema.Draft202012Validator.check_schema(schema)
         validator = jsonschema.Draft202012Validator(schema)
         assert [list(validator.iter_errors(value)) for value in values] == [[]] * len(values)
         assert list(validator.iter_errors({"id": "a", "unknown": 1}))
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (["demo"], 0, "topic_adherence"),
-        (["run", "samples.jsonl", "--scorer", "tool_call_f1", "--show", "1"], 0, r"\u5df4\u9ece \xe9"),
-        (["run", "missing.jsonl", *TOOLS], 2, "does not exist"),
-    ],
-    ids=["demo", "run", "error"],
-)
-@pytest.mark.processes
-def test_what_a_terminal_has_no_letters_for_is_no_reason_to_stop(words, code, said, tmp_path):
-    write(calling("巴黎 é"))
-    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
-    done = subprocess.run(  # noqa: S603 - our own command
-        [sys.executable, "-c", "from judgekit.cli import main; main()", *words],
-        capture_output=True, check=False, cwd=tmp_path, env=environment,
-    )  # fmt: skip
-    assert done.returncode == code
-    assert said in (done.stdout + done.stderr).decode("ascii")
-    assert b"Traceback" not in done.stderr
+def test_what_a_terminal_has_no_letters_for_is_no_reason_to_stop(cli):
+    path = write(calling("巴黎 é"))
+    sys.stdout.reconfigure(encoding="ascii", errors="strict")
+    ended = cli("run", path, "--scorer", "tool_call_f1", "--show", "1")
+    assert (ended.code, r"\u5df4\u9ece \xe9" in ended.out) == (0, True)
 
 
 # --- before a run: what it would take, and whether it may leave the machine
 
 
-def test_a_dry_run_says_what_it_would_take_and_sends_nothing(cli, server):
-    path = write(*(calling(str(index), made=f"tool_{index}") for index in range(5)), calling("again", made="tool_0"))
-    config = judged(server)
-    with config.open("a") as file:
-        file.write("price = {input = 2.0, output = 10.0}\nparams = {max_tokens = 100}\n")
-    words = ("run", path, *GOAL, "--scorer", "tool_call_f1", "--config", config)
+def test_a_dry_run_says_what_it_would_take_and_sends_nothing(cli, judging, conversations):
+    path = conversations(5)
+    first, *_ = lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines, first.replace('"id":"s0"', '"id":"again"')]))
+    configured(judging, "price = {input = 2.0, output = 10.0}", "params = {max_tokens = 100}", "concurrency = 1")
+    words = ("run", path, *GOAL, "--scorer", "tool_call_f1")
     cli(*words, "--limit", 2)
-    assert len(server.seen) == 2
+    assert len(judging.requests) == 2
     ended = cli(*words, "--dry-run", "-o", "rows.jsonl")
-    assert (ended.code, ended.err, len(server.seen)) == (0, "", 2)
-    assert not Path("rows.jsonl").exists()
+    assert (ended.code, ended.err, len(judging.requests), Path("rows.jsonl").exists()) == (0, "", 2, False)
     # 6 samples of 5 conversations, of which 2 are answered: one of those is there twice
     samples, skipped, requests, cached, tokens, cost = ended.table[GOAL[1]]
     assert (samples, skipped, requests, cached) == ("6", "0", "3", "3")
-    (sent,) = {len(json.dumps(request["messages"])) // 4 for request in server.seen}
+    (sent,) = {len(json.dumps(request["messages"])) // 4 for request in judging.requests}
     assert 3 * (sent + 100) < int(tokens.replace(",", "")) < 3 * (sent + 100 + 300)  # the schema takes its part
     paid = (int(tokens.replace(",", "")) - 300) * 2.0 / 1e6 + 300 * 10.0 / 1e6
     assert cost == f"${paid:.4f}"
@@ -855,8 +636,8 @@ def test_a_dry_run_says_what_it_would_take_and_sends_nothing(cli, server):
     assert cli(*words).table[GOAL[1]][4:6] == ["3", "3"]  # and so it is
 
 
-def test_an_expensive_dry_run_prints_the_command_that_scores_a_sample(cli):
-    path = write(*(calling(str(index), made=f"tool_{index}") for index in range(60)))
+def test_an_expensive_dry_run_prints_the_command_that_scores_a_sample(cli, conversations):
+    path = conversations(60)
     Path("judgekit.toml").write_text(
         '[judges.default]\nmodel = "openai/a"\nprice = {input = 0, output = 500_000}\nparams = {max_tokens = 100}\n'
     )
@@ -869,164 +650,70 @@ def test_an_expensive_dry_run_prints_the_command_that_scores_a_sample(cli):
     assert 0 < int(again.table[GOAL[1]][0]) < 60
 
 
-def test_a_dry_run_needs_no_key_and_leaves_nothing(cli, conversations, tmp_path):
-    ended = cli("run", conversations, *GOAL, "--judge", "openai/a", "--dry-run")
+def test_a_dry_run_needs_no_key_and_leaves_nothing(cli, example, tmp_path):
+    ended = cli("run", example, *GOAL, "--judge", "openai/a", "--dry-run")
     assert (ended.code, ended.table[GOAL[1]][:4]) == (0, ["14", "0", "14", "0"])
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_dry_run_counts_what_has_no_question(cli, conversations):
-    ended = cli("run", conversations, "--scorer", "topic_adherence:repeats=3", "--judge", "openai/a", "--dry-run")
-    assert ended.table["topic_adherence_x3"][:4] == ["14", "2", "36", "0"]
-
-
-def test_offline_only_loopback_is_asked(cli, server, conversations):
-    path = write(calling("a"))
-    assert cli("run", path, *GOAL, "--config", judged(server), "--offline").code == 0
-    assert len(server.seen) == 1
+def test_offline_only_loopback_is_asked_and_what_is_cached_is_used(cli, judging, conversations):
+    path = conversations(1)
+    assert cli("run", path, *GOAL, "--offline").table[GOAL[1]][4:6] == ["1", "0"]
+    assert cli("run", path, *GOAL, "--offline").table[GOAL[1]][4:6] == ["0", "1"]
+    assert len(judging.requests) == 1
     ended = cli("run", path, *GOAL, "--judge", "openai/a", "--offline")
     assert (ended.code, ended.table[GOAL[1]][1:4]) == (1, ["0 of 1", "0", "1"])
     assert f"{GOAL[1]}: 1 failed: OfflineError: openai/a at https://api.openai.com/v1: " in ended.out
 
 
-def test_offline_what_is_cached_is_used(cli, server):
-    path = write(calling("a"))
-    config = judged(server)
-    assert cli("run", path, *GOAL, "--config", config).code == 0
-    config.write_text(config.read_text().replace("127.0.0.1", "judge.test"))
-    moved = cli("run", path, *GOAL, "--config", config, "--offline")
-    assert moved.code == 1  # another address is another judge
-    config.write_text(config.read_text().replace("judge.test", "127.0.0.1"))
-    assert cli("run", path, *GOAL, "--config", config, "--offline").table[GOAL[1]][:6] == [
-        "1.000", "1 of 1", "0", "0", "0", "1"
-    ]  # fmt: skip
-
-
 # --- what ends a run
 
 
-def test_a_spent_budget_ends_a_run_that_can_go_on_later(cli, server):
-    path = write(*(calling(str(index), made=f"tool_{index}") for index in range(5)))
-    config = judged(server, concurrency=1)
-    held = config.read_text()
-    config.write_text(f"{held}budget = {{requests = 3}}\n")
-    ended = cli("run", path, *GOAL, "--config", config, "-o", "rows.jsonl")
-    assert (ended.code, ended.table[GOAL[1]][:6], len(server.seen)) == (1, ["1.000", "3 of 5", "0", "0", "2", "3"], 3)
+def test_a_spent_budget_ends_a_run_that_can_go_on_later(cli, judging, conversations):
+    path = conversations(5)
+    always_achieved(judging)
+    configured(judging, "concurrency = 1", "budget = {requests = 3}")
+    ended = cli("run", path, *GOAL, "-o", "rows.jsonl")
+    assert (ended.code, ended.table[GOAL[1]][:6]) == (1, ["1.000", "3 of 5", "0", "0", "2", "3"])
     assert ended.err.splitlines() == [
         "saved as run 1 in .judgekit/runs.sqlite",
         "wrote rows.jsonl",
         "stopped: openai/test: one more request would exceed the budget of 3 requests (spent: 3): raise it to continue; judgekit resume 1 continues from here",
     ]
-    assert [row.sample_id for row in rows("rows.jsonl")] == ["0", "1", "2"]
+    assert [row.sample_id for row in rows("rows.jsonl")] == ["s0", "s1", "s2"]
     assert ended.out.startswith("3 conversations. Per conversation, mean (median): ")
     again = cli("resume")  # the budget is that of the run, and not of the command
-    assert (again.code, again.table[GOAL[1]][:6], len(server.seen)) == (1, ["1.000", "3 of 5", "0", "0", "2", "3"], 3)
+    assert (again.code, again.table[GOAL[1]][:6]) == (1, ["1.000", "3 of 5", "0", "0", "2", "3"])
     assert "stopped: openai/test: one more request would exceed the budget of 3 requests (spent: 3)" in again.err
-    config.write_text(f"{held}budget = {{requests = 5}}\n")
+    assert len(judging.requests) == 3
+    configured(judging, "concurrency = 1", "budget = {requests = 5}")
     again = cli("resume", "-o", "rows.jsonl")
     assert (again.code, again.table[GOAL[1]][:6]) == (0, ["1.000", "5 of 5", "0", "0", "5", "0"])
-    assert len(server.seen) == 5
-    other = cli("run", path, *GOAL, "--config", config)
+    assert len(judging.requests) == 5
+    other = cli("run", path, *GOAL)
     assert (other.code, other.table[GOAL[1]][:6]) == (0, ["1.000", "5 of 5", "0", "0", "0", "5"])
 
 
-def test_a_dry_run_says_within_which_budget_and_output_limit(cli, server):
-    config = judged(server)
-    limits = "price = {input = 1, output = 2}\nbudget = {usd = 2.5, requests = 1000}\n"
-    config.write_text(f"{config.read_text()}{limits}")
-    ended = cli("run", write(calling("a")), *GOAL, "--config", config, "--dry-run")
+def test_a_dry_run_says_within_which_budget_and_output_limit(cli, judging, conversations):
+    configured(judging, "price = {input = 1, output = 2}", "budget = {usd = 2.5, requests = 1000}")
+    ended = cli("run", conversations(1), *GOAL, "--dry-run")
     assert ended.out.splitlines()[-1] == "openai/test: budget of $2.5, 1,000 requests; max_output_tokens: 8,192"
-    assert server.seen == []
 
 
-def test_where_nothing_is_scored_no_file_is_written(cli, server):
-    config = judged(server)
-    config.write_text(f"{config.read_text()}budget = {{requests = 0}}\n")
-    ended = cli("run", write(calling("a")), *GOAL, "--config", config, "-o", "rows.jsonl")
-    assert (ended.code, ended.out, Path("rows.jsonl").exists()) == (2, "", False)
-    assert ended.err.startswith("judgekit: openai/test: one more request would exceed the budget of 0 requests")
-
-
-@pytest.mark.parametrize(
-    ("status", "code", "error", "exit_code"),
-    [
-        (401, "invalid_api_key", "HTTP 401", 2),
-        (404, "model_not_found", "HTTP 404", 2),
-        (429, "insufficient_quota", "HTTP 429", 2),
-    ],
-)
-def test_what_every_sample_would_meet_ends_the_run(cli, server, status, code, error, exit_code):
-    server.reply = lambda key, body: (server.seen.append(body), (status, {"error": {"message": "no", "code": code}}))[1]
-    path = write(*(calling(str(index), made=f"tool_{index}") for index in range(50)))
-    Path("rows.jsonl").write_text("what was there before\n")
-    ended = cli("run", path, *GOAL, "--config", judged(server, concurrency=2), "-o", "rows.jsonl")
-    assert (ended.code, error in ended.err) == (exit_code, True)
-    assert 1 <= len(server.seen) <= 2
-    assert Path("rows.jsonl").read_text() == "what was there before\n"
-
-
-def test_scores_are_kept_without_a_word_of_the_conversation(cli, server):
-    server.answer = {"goals": [{**server.goal, "reason": "they said SECRET in message 2", "goal": "SECRET"}]}
-    config = judged(server)
-    config.write_text("store_text = false\n" + config.read_text())
-    path = write(calling("a", made="SECRET_tool"))
-    words = ("run", path, *GOAL, "--scorer", "tool_call_f1", "--config", config, "-o", "rows.jsonl")
-    for requests, cached in (("1", "0"), ("0", "1")):
-        ended = cli(*words)
-        assert (ended.code, ended.table[GOAL[1]][:6]) == (0, ["1.000", "1 of 1", "0", "0", requests, cached])
-        assert [(row.score.value, row.score.label) for row in rows("rows.jsonl")] == [(1.0, "achieved"), (0.0, None)]
-        kept = [file for file in Path().rglob("*") if file.is_file() and file != path]
-        assert len(kept) > 2
-        assert not any(b"SECRET" in file.read_bytes() for file in kept)
-
-
-def test_a_fallback_that_answered_is_said(cli, server):
-    config = judged(server, attempts=1)
-    text = config.read_text().replace('model = "openai/test"', 'model = "openai/test"\nfallback = ["other"]')
-    config.write_text(f'{text}[judges.other]\nmodel = "openai/other"\nbase_url = "{server.address}"\n')
-    said, busy = server.reply, (503, {"error": {"message": "busy"}})
-    server.reply = lambda key, body: busy if b'"model":"test"' in body and b"tool_1" in body else said(key, body)
-    path = write(*(calling(str(index), made=f"tool_{index}") for index in range(3)))
-    ended = cli("run", path, *GOAL, "--config", config)
+def test_a_fallback_that_answered_is_said(cli, judging, conversations):
+    configured(
+        judging,
+        'fallback = ["other"]',
+        "attempts = 1",
+        f'[judges.other]\nmodel = "openai/other"\nbase_url = "{judging.url}"',
+    )
+    usual, busy = judging.reply, (503, {"error": {"message": "busy"}})
+    judging.reply = lambda request, text: (
+        busy if request["model"] == "test" and "tool_1" in text else usual(request, text)
+    )
+    ended = cli("run", conversations(3), *GOAL)
     assert (ended.code, ended.table[GOAL[1]][1]) == (0, "3 of 3")
     assert f"{GOAL[1]}: more than one judge answered: 2 openai/test, 1 openai/other" in ended.out
-
-
-# --- doctor
-
-
-def test_doctor_asks_each_judge_of_the_config_one_question(cli, server, free_port):
-    server.answer = {"reason": "It is.", "verdict": "true"}
-    config = judged(server)
-    nobody = f'[judges.nobody]\nmodel = "openai/b"\nbase_url = "http://127.0.0.1:{free_port}/v1"\n'
-    config.write_text(config.read_text() + nobody)
-    ended = cli("doctor", "--config", config)
-    assert (ended.code, ended.err, len(server.seen)) == (1, "", 1)
-    assert ended.table["default"][:6] == ["openai/test", "none", "yes", "yes", "json_schema", "no"]
-    assert ended.table["default"][6:8] == ["1000 in, 100 out", "unknown"]
-    assert "default: the provider reports the model m-1\n" in ended.out
-    assert ended.table["nobody"] == ["openai/b", "none", "no", "no"]
-    assert f"nobody: UnreachableError: openai/b at http://127.0.0.1:{free_port}/v1: " in ended.out
-    assert list(cli("doctor", "--config", config, "--judge", "default").table) == ["default"]
-
-
-def test_doctor_says_that_a_server_reports_no_model(cli, server):
-    server.answer, server.model = {"reason": "It is.", "verdict": "true"}, None
-    ended = cli("doctor", "--config", judged(server))
-    assert ended.code == 0
-    assert "default: reports no model, so a change behind this name would go unnoticed\n" in ended.out
-
-
-def test_doctor_names_the_key_that_is_missing(cli):
-    ended = cli("doctor", "--judge", "openai/a")
-    assert (ended.code, ended.table["openai/a"]) == (1, ["openai/a", "missing", "no", "no"])
-    assert "set the environment variable OPENAI_API_KEY" in ended.out
-
-
-def test_doctor_without_a_judge_says_how_to_name_one(cli):
-    ended = cli("doctor")
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err == "judgekit: there is no judge to test: name one with --judge, or in judgekit.toml\n"
 
 
 # --- signals
@@ -1034,37 +721,33 @@ def test_doctor_without_a_judge_says_how_to_name_one(cli):
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.processes
-def test_what_is_under_way_is_finished_after_a_signal(server, started, until, number, code):
-    server.together = threading.Barrier(3)  # two requests, and this test
-    path = write(*(calling(str(index), made=f"tool_{index}") for index in range(8)))
-    words = ["run", path, *GOAL, "--config", judged(server, concurrency=2), "-o", "rows.jsonl"]
-    process = started(*words)
-    until(lambda: server.together.n_waiting == 2)
+def test_what_is_under_way_is_finished_after_a_signal(judging, conversations, started, until, number, code):
+    judging.waits_for = 3  # two requests, and this test
+    configured(judging, "concurrency = 2")
+    process = started("run", conversations(8), *GOAL, "-o", "rows.jsonl")
+    until(lambda: len(judging.requests) == 2)
     process.send_signal(number)
     assert process.stderr.readline().startswith("finishing the samples in progress")
-    server.together.wait(5)
+    judging.waits_for = 0
     _, err = process.communicate()
-    assert (process.returncode, len(server.seen)) == (code, 2)
+    assert (process.returncode, len(judging.requests)) == (code, 2)
     assert err.splitlines() == [
         "saved as run 1 in .judgekit/runs.sqlite",
         "wrote rows.jsonl",
         "interrupted; judgekit resume 1 continues from here",
     ]
-    assert [row.sample_id for row in rows("rows.jsonl")] == ["0", "1"]
+    assert [row.sample_id for row in rows("rows.jsonl")] == ["s0", "s1"]
 
 
 @pytest.mark.processes
-def test_a_second_signal_ends_it_at_once(server, started, until):
-    server.together = threading.Barrier(2)
-    words = ["run", write(calling("a")), *GOAL, "--config", judged(server), "-o", "rows.jsonl"]
-    process = started(*words)
-    until(lambda: server.together.n_waiting == 1)
+def test_a_second_signal_ends_it_at_once(judging, conversations, started, until):
+    judging.waits_for = 2
+    process = started("run", conversations(1), *GOAL, "-o", "rows.jsonl")
+    until(lambda: judging.requests)
     process.send_signal(signal.SIGINT)
     assert process.stderr.readline().startswith("finishing the samples in progress")
     process.send_signal(signal.SIGINT)
     _, err = process.communicate()
-    assert server.together.n_waiting == 1  # the request is still without an answer
-    server.together.abort()
     assert (process.returncode, err.splitlines()) == (
         130,
         [
@@ -1078,8 +761,8 @@ def test_a_second_signal_ends_it_at_once(server, started, until):
     assert (line.requests, line.unscored_requests, line.tokens, line.cost_usd, line.missing) == (1, 1, None, None, 1)
 
 
-def test_a_judge_that_does_not_exist_is_refused_also_if_no_scorer_asks_it(cli, conversations):
+def test_a_judge_that_does_not_exist_is_refused_also_if_no_scorer_asks_it(cli, example):
     refused = "judgekit: no judge is called 'gpt-x', did you mean 'openai/gpt-x'? Known: none, or any model as provider/model\n"
-    assert cli("run", conversations, "--scorer", "tool_call_f1", "--judge", "gpt-x") == (2, "", refused)
-    assert cli("run", conversations, "--scorer", "tool_call_f1", "--judge", "openai/gpt-x").code == 0
+    assert cli("run", example, "--scorer", "tool_call_f1", "--judge", "gpt-x") == (2, "", refused)
+    assert cli("run", example, "--scorer", "tool_call_f1", "--judge", "openai/gpt-x").code == 0
     assert cli("score", 1, "--scorer", "tool_call_accuracy", "--judge", "gpt-x") == (2, "", refused)

@@ -122,47 +122,19 @@ def secrets() -> Secrets:
 
 
 @pytest.fixture
-def server(secrets) -> Iterator[str]:
+def judge(judging, secrets):
     """A provider that answers whatever is asked, refuses each ninth request, and repeats words wherever it can."""
-    numbers = count(1)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def reply(asked: dict, conversation: str) -> tuple[int, dict]:
+        if len(judging.requests) % 9 == 0:
+            return 422, {"error": {"message": f"cannot read {conversation}"}}
+        schema = asked["response_format"]["json_schema"]["schema"]
+        message = {"role": "assistant", "content": json.dumps(answer(schema, schema, secrets))}
+        usage = {"prompt_tokens": 5, "completion_tokens": 7, "total_tokens": 12, secrets.word(): secrets.number()}
+        return 200, {"model": "m-1", "choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
 
-        def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            if next(numbers) % 9:
-                schema = asked["response_format"]["json_schema"]["schema"]
-                message = {"role": "assistant", "content": json.dumps(answer(schema, schema, secrets))}
-                usage = {
-                    "prompt_tokens": 5,
-                    "completion_tokens": 7,
-                    "total_tokens": 12,
-                    secrets.word(): secrets.number(),
-                }
-                self._send(
-                    200, {"model": "m-1", "choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
-                )
-            else:
-                self._send(422, {"error": {"message": f"cannot read {asked['messages'][1]['content']}"}})
-
-        def _send(self, code: int, said: JsonValue) -> None:
-            body = json.dumps(said).encode()
-            self.send_response(code)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    serving = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=serving.serve_forever, args=(0.01,))
-    thread.start()
-    yield f"http://127.0.0.1:{serving.server_port}/v1"
-    serving.shutdown()
-    thread.join()
-    serving.server_close()
+    judging.reply, judging.seconds = reply, 0
+    return judging
 
 
 @pytest.fixture
@@ -190,32 +162,28 @@ def files_with_secrets(contents) -> Callable[[], set[str]]:
     return find
 
 
-def configure(server: str, *, store_text: bool) -> None:
-    judge = f'[judges.default]\nmodel = "openai/test"\nbase_url = "{server}"\nattempts = 1\n'
-    Path("judgekit.toml").write_text(f"store_text = {json.dumps(store_text)}\n{judge}")
+def configure(judge, *, store_text: bool) -> None:
+    table = f'[judges.default]\nmodel = "openai/test"\nbase_url = "{judge.url}"\nattempts = 1\n'
+    Path("judgekit.toml").write_text(f"store_text = {json.dumps(store_text)}\n{table}")
 
 
 OUTPUTS = [word for end in ("jsonl", "csv", "parquet", "xml", "md", "html") for word in ("-o", f"first.{end}")]
 
 
-def test_with_text_all_these_files_hold_it(cli, secrets, server, files_with_secrets, monkeypatch):
+def test_with_text_all_these_files_hold_it(cli, secrets, judge, files_with_secrets):
     """The next test looks for words in files, so it must find them where they are kept."""
-    monkeypatch.setenv("OPENAI_API_KEY", "key")
     SAMPLES.write_text(sample(secrets, 0).model_dump_json())
-    configure(server, store_text=True)
+    configure(judge, store_text=True)
     cli("run", SAMPLES, "--scorer", "tool_call_f1", "--scorer", "prompt:tone", "--scorer", "classification", *OUTPUTS)
     assert files_with_secrets() == {"runs.sqlite", "cache.sqlite", *OUTPUTS[1::2]}
 
 
-def test_nothing_of_a_conversation_is_in_any_file_or_output(
-    cli, secrets, server, scorers, files_with_secrets, monkeypatch
-):
-    monkeypatch.setenv("OPENAI_API_KEY", "key")
+def test_nothing_of_a_conversation_is_in_any_file_or_output(cli, secrets, judge, scorers, files_with_secrets):
     lines = [sample(secrets, number).model_dump_json() for number in range(6)]
     lines.insert(2, json.dumps({"id": 5, "trace": {"messages": [{"role": secrets.word(), "content": secrets.word()}]}}))
     lines.append('{"id": "cut", "trace": {"messages": [{"content": "' + secrets.word())
     SAMPLES.write_text("\n".join(lines))
-    configure(server, store_text=False)
+    configure(judge, store_text=False)
     asked = [word for one in scorers for word in ("--scorer", one)]
     commands = [
         ("run", SAMPLES, *asked, *OUTPUTS, "--show", 3, "--gate", "s0.min >= 0.9"),
@@ -284,10 +252,7 @@ def receiver(monkeypatch) -> Iterator[list[str]]:
 @pytest.mark.filterwarnings("ignore:Langfuse .* have no value")
 @pytest.mark.parametrize("store_text", [True, False])
 @pytest.mark.parametrize("system", ["langfuse", "phoenix", "mlflow", "otel"])
-def test_a_conversation_is_exported_only_where_its_text_is_kept(
-    cli, secrets, server, receiver, monkeypatch, store_text, system
-):
-    monkeypatch.setenv("OPENAI_API_KEY", "key")
+def test_a_conversation_is_exported_only_where_its_text_is_kept(cli, secrets, judge, receiver, store_text, system):
     samples = []
     for number in range(4):
         one = sample(secrets, number)
@@ -296,7 +261,7 @@ def test_a_conversation_is_exported_only_where_its_text_is_kept(
         trace = one.trace.model_copy(update={"id": f"tr-{number:032}", "extra": extra})
         samples.append(one.model_copy(update={"trace": trace}))
     SAMPLES.write_text("\n".join(one.model_dump_json() for one in samples))
-    configure(server, store_text=store_text)
+    configure(judge, store_text=store_text)
     names = ["tool_call_f1", "classification", "bleu", "prompt:tone", "prompt:tone,repeats=3,as=drawn", "max_tokens:1"]
     cli("run", SAMPLES, *(word for name in names for word in ("--scorer", name)))
     run = Run.stored(1)

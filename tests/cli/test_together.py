@@ -32,8 +32,10 @@ def configure(line):
         config.write(f"{line}\n")
 
 
-@pytest.mark.parametrize("in_file", [None, True, False])
-@pytest.mark.parametrize("option", [None, "--together", "--no-together"])
+@pytest.mark.parametrize(
+    ("in_file", "option"),
+    [(None, None), (True, None), (None, "--together"), (False, "--together"), (True, "--no-together")],
+)
 def test_the_option_overrides_the_config(cli, conversations, judging, in_file, option):
     path = conversations(3)
     if in_file is not None:

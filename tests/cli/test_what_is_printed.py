@@ -11,7 +11,6 @@ import pytest
 from judgekit import AIMessage, HumanMessage, PromptScorer, Run, Sample, ScriptedJudge, load_prompt, run
 from judgekit.analysis.audit import audit
 from judgekit.analysis.labels import HumanLabel, read_labels
-from judgekit.reports.glossary import TERMS
 from judgekit.runs.rows import RunRecord
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore, now
 
@@ -72,26 +71,11 @@ def test_an_audit_record_that_was_there_before_is_not_one_of_this_audit(cli):
     assert "\nunchanged audit record (run 1) of tone: " in again.out
 
 
-def test_a_finished_run_that_is_resumed_saves_nothing(cli, conversations):
-    assert "saved as run 1" in cli("run", conversations(2), *F1).err
-    assert cli("resume", 1).err == "run 1 has already finished, so nothing was scored\n"
-
-
 def test_a_limit_and_a_sample_are_not_mixed_without_a_word(cli, conversations):
     ended = cli("run", conversations(9), *F1, "--limit", 3, "--sample", 2)
     assert ended.code == 0
     assert "--limit comes first: --sample draws from the first 3 samples\n" in ended.err
     assert {row.index for row in Run.stored()} < {0, 1, 2}
-
-
-def test_one_of_a_kind_is_no_plural(cli):
-    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]
-    Path("samples.jsonl").write_text(json.dumps({"messages": messages}))
-    assert "1 (1) agent message, 0 (0) tool calls" in cli("run", "samples.jsonl", "--scorer", "max_messages:3").out
-
-
-def test_no_marks_of_markup_reach_the_terminal(cli):
-    assert "`" not in cli("scorers").out
 
 
 def test_a_run_may_show_its_highest_scores(cli, conversations):
@@ -189,8 +173,3 @@ def test_a_label_that_two_scorers_of_a_question_could_use_is_left_out_once(judge
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("judgekit.analysis.audit.question_names", lambda _, record: names[record.name])
         assert sum(audit(stored, [label]).unmatched.values()) == 1
-
-
-def test_p_is_of_differences_at_least_as_large():
-    (term,) = [term for term in TERMS if term.name == "p"]
-    assert "at least this large" in term.meaning

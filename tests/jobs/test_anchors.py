@@ -191,7 +191,6 @@ def checks(path, tone, days: int, start: int = 0):
     ("people", "note"),
     [
         (lambda number: number % 2 == 0, "agreement with people, on 40 anchors, got worse"),
-        (lambda _: True, "agreement with people, on 40 anchors, got better"),
         (lambda number: number < 8, "agreement with people, on 40 anchors, shows no clear change"),
         (None, ""),
     ],
@@ -201,38 +200,17 @@ def test_the_outcome_of_a_change_has_its_date_its_direction_and_the_model(client
         labels = [HumanLabel(sample=f"s{n}", scorer="tone", value="polite" if people(n) else "rude", annotator="ann") for n in range(40)]  # fmt: skip
         audit(scored, labels)
     frozen = freeze_anchors(scored, 40, scorers=[tone])
-    unchanged = checks(frozen.path, tone, 6)
+    unchanged = checks(frozen.path, tone, 2)
     assert (unchanged.since, unchanged.turned, unchanged.notes) == (None, [], [])
-    assert unchanged.checked_at == MOMENT + timedelta(days=5)
+    assert unchanged.checked_at == MOMENT + timedelta(days=1)
     client.model = "m-2"
-    assert "the provider reports other models: 'm-2' after 'm-1'" in str(checks(frozen.path, tone, 1, 6))
+    assert "the provider reports other models: 'm-2' after 'm-1'" in str(checks(frozen.path, tone, 1, 2))
     client.passes = lambda number: number % 2 == 0 or number < 16
-    alarm = checks(frozen.path, tone, 3, 7)
-    assert alarm.since == MOMENT + timedelta(days=7)
+    alarm = checks(frozen.path, tone, 3, 3)
+    assert alarm.since == MOMENT + timedelta(days=3)
     assert {turn.sample for turn in alarm.turned} == {f"s{number}" for number in range(1, 16, 2)}
-    assert str(alarm).startswith("tone: changed since 19 November 2026: 8 anchors turned, 8 of them towards pass")
+    assert str(alarm).startswith("tone: changed since 15 November 2026: 8 anchors turned, 8 of them towards pass")
     assert note in str(alarm)
-
-
-def test_an_audit_after_an_alarm_counts_even_with_fewer_labels(client, tone, scored):
-    labels = [HumanLabel(sample=f"s{n}", scorer="tone", value="polite" if n % 2 == 0 else "rude", annotator="ann") for n in range(40)]  # fmt: skip
-    audit(scored, labels)
-    frozen = freeze_anchors(scored, 40, scorers=[tone])
-    for _ in range(4):
-        check_anchors(store="runs.sqlite", scorers=[tone])
-    client.passes = lambda _: True
-    (alarm,) = check_anchors(store="runs.sqlite", scorers=[tone])
-    assert alarm.since is not None
-    assert len(alarm.turned) == 20
-    assert "is suspended" in Run.stored(path="runs.sqlite").audits["tone"].void_reason
-    refreshing = PromptScorer("tone.md", Judge("own/model", client=client, cache="cache.sqlite", cache_mode="refresh"))
-    anew = run([*map(sample, range(40))], [refreshing], store="runs.sqlite")
-    assert {row.score.value for row in anew} == {1}
-    audit(anew, [label.model_copy(update={"run": anew.number}) for label in labels[:30]])
-    status = Run.stored(path="runs.sqlite").audits["tone"]
-    assert status.record is not None
-    assert (status.record.run, status.record.sample_count) == (2, 30)
-    assert frozen.path.name == "tone.jsonl"
 
 
 @pytest.mark.parametrize("n", [0, 19, 1_001])

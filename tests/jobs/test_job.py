@@ -26,26 +26,6 @@ def sample(number: int) -> Sample:
     return Sample.of(messages, id=f"s{number}", reference_tool_calls=[ToolCall("tool_0")])
 
 
-def chat(number: int) -> dict:
-    call = {"id": "1", "type": "function", "function": {"name": f"tool_{number}", "arguments": "{}"}}
-    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "", "tool_calls": [call]}]
-    return {"id": f"s{number}", "messages": messages}
-
-
-def span(trace: int, name: str) -> dict:
-    said = [{"role": "assistant", "parts": [{"type": "text", "content": name}]}]
-    asked = [{"role": "user", "parts": [{"type": "text", "content": f"Hi {trace}"}]}]
-    attributes = {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.input.messages": json.dumps(asked),
-        "gen_ai.output.messages": json.dumps(said),
-    }
-    return {
-        "trace_id": f"t{trace}", "span_id": f"{trace}{name}", "parent_span_id": None, "name": "chat",
-        "start_time": 1_767_225_600 + ord(name), "end_time": 1_767_225_601 + ord(name), "attributes": attributes,
-    }  # fmt: skip
-
-
 def lines(path: str, records: list) -> str:
     Path(path).parent.mkdir(exist_ok=True)
     Path(path).write_text("".join(one if isinstance(one, str) else f"{json.dumps(one)}\n" for one in records))
@@ -64,14 +44,9 @@ def with_broken_ones() -> str:
     return lines("broken.jsonl", records)
 
 
-def document() -> str:
-    Path("document.json").write_text(json.dumps([chat(number) for number in range(NUMBER)]))
-    return "document.json"
-
-
 def folder() -> str:
     own("all/a.jsonl", 0, 7)
-    lines("all/b.jsonl", [chat(number) for number in range(7, 16)])
+    own("all/b.jsonl", 7, 16)
     Path("all/c.json").write_text("{oops")
     own("all/d.jsonl", 16, NUMBER)
     return "all"
@@ -83,22 +58,16 @@ def references() -> str:
 
 OPTIONS: dict[str, Callable[[], RunOptions]] = {
     "own": lambda: RunOptions(file=own()),
-    "chat": lambda: RunOptions(file=lines("chat.jsonl", [chat(number) for number in range(NUMBER)])),
-    "one document": lambda: RunOptions(file=document()),
     "a folder with a broken file": lambda: RunOptions(file=folder()),
     "broken records": lambda: RunOptions(file=with_broken_ones()),
-    "spans of interleaved conversations": lambda: RunOptions(
-        file=lines("spans.jsonl", [span(trace, name) for name in "ab" for trace in range(NUMBER)])
-    ),
     "the first few": lambda: RunOptions(file=with_broken_ones(), limit=11),
     "a draw": lambda: RunOptions(file=with_broken_ones(), limit=15, sample=8, seed=5),
     "references": lambda: RunOptions(file=own(), references=references()),
 }
 
 
-@pytest.mark.parametrize("of", [2, 3])
 @pytest.mark.parametrize("make", OPTIONS.values(), ids=OPTIONS)
-def test_shares_are_disjoint_and_together_they_are_all(make, of, monkeypatch):
+def test_shares_are_disjoint_and_together_they_are_all(make, monkeypatch):
     """Each of several processes claims the block that nobody has claimed yet; here they take turns."""
     for holder in (missing, module):
         monkeypatch.setattr(holder, "BLOCK", 3)
@@ -113,7 +82,7 @@ def test_shares_are_disjoint_and_together_they_are_all(make, of, monkeypatch):
 
     problems = ReadingProblems()
     everything = list(tasks(problems))
-    claims, shares = BlockClaims(), [([], ReadingProblems()) for _ in range(of)]
+    claims, shares = BlockClaims(), [([], ReadingProblems()) for _ in range(3)]
     waiting = [(tasks(found, claim=claims.claim), done) for done, found in shares]
     while waiting:
         share, done = waiting.pop(0)

@@ -8,13 +8,14 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from scipy.stats import norm
 
 from judgekit import Judge, Price, PromptScorer, Sample, ScriptedJudge, ToolCallF1, aplan, load_prompt, plan, run
 from judgekit.errors import ConfigError, TraceError
 from judgekit.judges.cache.replies import ReplyDatabase
+from judgekit.runs.store import RunStore
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.scoring import scorer
-from judgekit.stats.wilson import wilson
 
 GOAL = "agent_goal_accuracy_without_reference"
 
@@ -147,20 +148,21 @@ def test_where_all_is_cached_or_no_limit_is_set_no_time_is_stated(samples, goal)
 
 
 def test_over_1000_dollars_a_plan_suggests_a_sample_of_a_certain_size(samples, limited):
-    found = plan(samples(2_100), [PromptScorer(load_prompt("tone"), limited)])
+    limited = limited.model_copy(update={"price": Price(0, 50_000)})
+    found = plan(samples(210), [PromptScorer(load_prompt("tone"), limited)])
     assert found.cost_usd == pytest.approx(1_050)
     assert found.cheaper_share == 20
     (note,) = [one for one in found.notes() if one.startswith("over")]
-    interval = wilson(210, 420)
+    points = 100 * norm.ppf(0.975) * 0.5 / 42**0.5  # of a share of a half, by the normal approximation
     assert note == (
-        "over $1,000: --sample 20% scores about 420 samples, from which a share of passed samples is known to within "
-        f"{100 * (interval.high - interval.low) / 2:.1f} points (95 %), if they are independent"
+        "over $1,000: --sample 20% scores about 42 samples, from which a share of passed samples is known to within "
+        f"{points:.1f} points (95 %), if they are independent"
     )
 
 
 def test_for_up_to_1000_dollars_all_samples_are_judged(samples, limited):
-    limited = limited.model_copy(update={"price": Price(0, 50_000)})
-    found = plan(samples(200), [PromptScorer(load_prompt("tone"), limited)])
+    limited = limited.model_copy(update={"price": Price(0, 500_000)})
+    found = plan(samples(20), [PromptScorer(load_prompt("tone"), limited)])
     assert (found.cost_usd, found.cheaper_share) == (pytest.approx(1_000), None)
 
 
@@ -170,9 +172,11 @@ def test_a_plan_says_about_how_large_the_run_will_be(conversations, judged, tmp_
     goal = {"goal": "g", "end_state": "e", "reason": reason, "evidence": [1], "verdict": "achieved"}
     judge = ScriptedJudge(lambda _: {"goals": [goal]})
     chosen = [AgentGoalAccuracyWithoutReference(judge)] if judged else ["max_messages:3"]
-    path = conversations(300 if judged else 700)
+    path = conversations(250 if judged else 500)
     expected = plan(path, chosen).stored_bytes
     run(path, chosen, store=tmp_path / "runs.sqlite")
-    with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as db:
-        size = db.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()[0]
-    assert expected == pytest.approx(size, rel=0.35)
+    sizes = []
+    for store in (RunStore(tmp_path / "empty.sqlite"), RunStore(tmp_path / "runs.sqlite")):
+        with closing(sqlite3.connect(store.path)) as db:
+            sizes += db.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()
+    assert expected == pytest.approx(sizes[1] - sizes[0], rel=0.35)

@@ -59,35 +59,29 @@ UNKNOWN = JudgeCall(judge="j", prompt="p")
 UNREACHED = JudgeCall(judge="j", prompt="p", error="UnreachableError")
 
 
-@pytest.mark.parametrize(
-    ("calls", "spent"),
-    [
+def test_what_is_not_known_of_a_cost_is_no_number():
+    for calls, spent in (
         ([], (0, 0, 0, 0)),
         ([PAID, PAID, CACHED], (2, 1, 22, 1)),
         ([CACHED], (0, 1, 0, 0)),
         ([PAID, UNKNOWN], (2, 0, None, None)),
         ([UNREACHED, UNREACHED, PAID], (1, 0, 11, 0.5)),
-    ],
-)
-def test_what_is_not_known_of_a_cost_is_no_number(calls, spent):
-    one = row(score=Score.failed("f1", "x", calls=calls))
-    assert tuple(cell(name, one) for name in ("requests", "cached", "tokens", "cost_usd")) == spent
+    ):
+        one = row(score=Score.failed("f1", "x", calls=calls))
+        assert tuple(cell(name, one) for name in ("requests", "cached", "tokens", "cost_usd")) == spent
 
 
-@pytest.mark.parametrize(
-    ("reported", "models"),
-    [
+def test_models_are_those_that_were_reported_with_answers_each_once():
+    for reported, models in (
         ([], None),
         ([(None, None)], None),
         ([("m-1", None), (None, None), ("m-2", None), ("m-1", None)], "m-1; m-2"),
         ([("m-1", "ReplyError"), ("m-2", None)], "m-2"),
-    ],
-)
-def test_models_are_those_that_were_reported_with_answers_each_once(reported, models):
-    calls = [JudgeCall(judge="j", prompt="p", model=model, error=error) for model, error in reported]
-    named = [call.model_copy(update={"system_fingerprint": call.model}) for call in calls]
-    one = row(score=Score.scored("f1", 1, calls=named))
-    assert (cell("judge_models", one), cell("system_fingerprints", one)) == (models, models)
+    ):
+        calls = [JudgeCall(judge="j", prompt="p", model=model, error=error) for model, error in reported]
+        named = [call.model_copy(update={"system_fingerprint": call.model}) for call in calls]
+        one = row(score=Score.scored("f1", 1, calls=named))
+        assert (cell("judge_models", one), cell("system_fingerprints", one)) == (models, models)
 
 
 ROWS = [

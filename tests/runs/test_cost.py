@@ -67,12 +67,6 @@ def test_the_paid_calls_of_a_panel_stay_with_the_run_when_a_member_s_quota_is_sp
     assert "panel: 3 requests led to no stored score: stopped or repeated" in str(found)
 
 
-def test_a_budget_that_is_spent_amid_the_draws_of_a_score_was_spent():
-    judge = ScriptedJudge(lambda _: REPLY, budget={"requests": 8})
-    found = run(samples(4), [Repeat(PromptScorer(ASKED, judge), repeats=5)], concurrency=1)
-    assert (len(found), spent(found)) == (1, [(8, 8_800, 2.0)])
-
-
 def paid(number: int = 1, **changes: object) -> list[JudgeCall]:
     return [JudgeCall(judge="j", prompt="p", cost_usd=0.25, usage=REPLY.usage).model_copy(update=changes)] * number
 
@@ -163,7 +157,7 @@ def test_who_answered_is_told_of_scores_that_are_kept():
         ["3 requests led to no stored score: stopped or repeated"],
     )
     line.add(Row(index=0, sample_id="0", score=Score.scored("good", 1, calls=paid(model="m-2"))))
-    assert (line.requests, line.reported_models, line.unscored_requests) == (4, {"j": {"m-2": 1}}, 3)
+    assert (line.requests, line.answers.models, line.unscored_requests) == (4, {"j": {"m-2": 1}}, 3)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import json
 import random
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from math import inf
 from pathlib import Path
@@ -140,12 +140,11 @@ def must_be_right_or_named(known: list[Row], path: Path) -> str:
     return "as it was" if len(intact) == len(known) else "named"
 
 
-def test_each_row_of_a_damaged_file_is_right_or_named(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write(GOOD)
+@pytest.mark.usefixtures("good")
+def test_each_row_of_a_damaged_file_is_right_or_named():
     known = list(Run.stored(1, GOOD))
     found = set()
-    for what, path in damages(range(60)):
+    for what, path in damages(range(40)):
         try:
             found.add(must_be_right_or_named(known, path))
         except Exception as error:
@@ -160,10 +159,18 @@ def changed(sql: str, *values: object) -> Run:
     return Run.stored(1, GOOD)
 
 
+@pytest.fixture(scope="module")
+def _whole(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("whole") / GOOD
+    write(path)
+    return path
+
+
 @pytest.fixture
-def good(tmp_path, monkeypatch) -> None:
+def good(_whole, tmp_path, monkeypatch) -> None:
+    """A file that is not damaged yet."""
     monkeypatch.chdir(tmp_path)
-    write(GOOD)
+    copyfile(_whole, GOOD)
 
 
 OF_SCORE = "WHERE run = 1 AND sample = 3 AND scorer = 1"
@@ -172,8 +179,14 @@ OF_SCORE = "WHERE run = 1 AND sample = 3 AND scorer = 1"
 @pytest.mark.parametrize(
     "change",
     [
-        *("value = 0.5", "value = NULL", "value = 7.5", "value = 9e999", "status = 'failed'", "label = 'x'"),
-        *("calls = '['", "explanation = '[\"because\", {}]'", "confidence = 2", "checksum = 1", "warnings = 'x'"),
+        *(
+            "value = 0.5",
+            "value = NULL",
+            "value = 9e999",
+            "calls = '['",
+            "explanation = '[\"because\", {}]'",
+            "checksum = 1",
+        )
     ],
 )
 def test_a_score_that_is_not_what_was_written_is_named_and_left_out_everywhere(good, change):
@@ -195,17 +208,22 @@ def test_a_score_that_is_not_what_was_written_is_named_and_left_out_everywhere(g
     assert DAMAGED_ROW in Path("scores.jsonl").read_text()
 
 
-@pytest.mark.parametrize(
-    "gate", ["plain >= 0", "plain.min >= 0", "failed <= 50%", "plain.n >= 1", "cost_usd <= 99", "plain.coverage >= 1%"]
-)
-def test_no_gate_on_a_scorer_with_a_damaged_row_is_met(good, gate):
+def test_no_gate_on_a_scorer_with_a_damaged_row_is_met(good):
     run = changed(f"UPDATE scores SET value = 1 {OF_SCORE}")
-    (found,) = check_gates(run, [gate]).gates
-    assert (found.met, "1 damaged row left out" in found.explanation) == (False, True)
+    for gate in (
+        "plain >= 0",
+        "plain.min >= 0",
+        "failed <= 50%",
+        "plain.n >= 1",
+        "cost_usd <= 99",
+        "plain.coverage >= 1%",
+    ):
+        (found,) = check_gates(run, [gate]).gates
+        assert (found.met, "1 damaged row left out" in found.explanation) == (False, True), gate
     assert check_gates(run, ["judged >= 0"]).met
 
 
-@pytest.mark.parametrize("change", ["id = 's4'", "domain = 'c'", '"group" = NULL', "labels = NULL", "number = 77"])
+@pytest.mark.parametrize("change", ["id = 's4'", '"group" = NULL', "number = 77"])
 def test_a_damaged_sample_takes_its_scores_with_it(good, change):
     run = changed(f"UPDATE samples SET {change} WHERE run = 1 AND number = 3")
     damaged = [row for row in run if row.score.error == DAMAGED_ROW]
@@ -223,17 +241,10 @@ def test_a_row_that_is_gone_is_missing_or_named(good, table):
     )
 
 
-@pytest.mark.parametrize(
-    ("change", "read"),
-    [
-        ("runs SET record = '{}' WHERE number = 1", lambda: Run.stored(1, GOOD)),
-        ("runs SET record = replace(record, 'plain', 'plaid') WHERE number = 1", lambda: Run.stored(1, GOOD)),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_left_out_is_an_error_that_names_it(good, change: str, read: Callable[[], object]):
-    with pytest.raises(StoreError, match=r"good\.sqlite: .*run 1 is damaged"):  # noqa: PT012 - the first may read it
-        changed(f"UPDATE {change}")
-        read()
+@pytest.mark.parametrize("record", ["'{}'", "replace(record, 'plain', 'plaid')"])
+def test_what_cannot_be_left_out_is_an_error_that_names_it(good, record: str):
+    with pytest.raises(StoreError, match=r"good\.sqlite: .*run 1 is damaged"):
+        changed(f"UPDATE runs SET record = {record} WHERE number = 1")
 
 
 OF_CONVERSATION, OF_EXCHANGE = "WHERE run = 1 AND number = 3", "WHERE run = 1 AND sample = 3"

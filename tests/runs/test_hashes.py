@@ -159,15 +159,6 @@ def test_references_that_no_file_can_hold_have_no_hash_or_one_as_all_others():
     assert references(sample(**calls({"args": {"n": 10**5000}}))) is None
 
 
-def test_baselines_that_differ_only_within_a_sub_agent_have_different_hashes():
-    def baseline(said: str) -> Trace:
-        return Trace(messages=[HumanMessage("x")], children=[Trace(messages=[AIMessage(said)])])
-
-    alone = Trace(messages=[HumanMessage("x")])
-    assert len({references(sample(baseline=one)) for one in (baseline("a"), baseline("b"), alone)}) == 3
-    assert references(sample(baseline=baseline("a"))) == references(sample(baseline=baseline("a")))
-
-
 def test_the_agent_of_an_expected_call_is_part_of_the_hash():
     expected = [references(sample(**calls({"agent": agent}))) for agent in (None, "a", "b")]
     assert len({*expected}) == 3

@@ -8,7 +8,6 @@ import pytest
 
 from judgekit.errors import StoreError
 from judgekit.jobs.api import merge_runs, run
-from judgekit.runs.results import Run
 from judgekit.runs.schema import LabelRow
 from judgekit.runs.store import RunStore
 from judgekit.scoring import scorer
@@ -98,12 +97,3 @@ def test_merged_shards_keep_their_labels():
     rows = list(merged.store.label_rows(merged.number))
     assert len({row.sample for row in rows}) == 2
     assert [row.annotator for row in rows] == ["ann", "ann"]
-
-
-def test_labels_go_with_their_run_alone():
-    store = stored()
-    stored()
-    add(store, label(1, 0), label(2, 0))
-    store.remove([1])
-    assert store.labeled_runs() == [2]
-    assert Run.stored(2, RUNS).number == 2

@@ -145,23 +145,27 @@ def shown(tmp_path_factory) -> dict[str, list[dict[str, str]]]:
     return dict(zip(CELLS, found, strict=True))
 
 
+@pytest.mark.processes
 def test_a_run_works_under_the_loop_of_a_notebook(shown):
     ((run,), (printed,)) = shown["run"], shown["arun"]
     assert Text(run["text/html"]).texts[6:10] == ["string_presence", "0.500", "0.095 to 0.905", "2 of 2"]  # Wilson
     assert printed == {"stdout": "[1.0, 0.0]\n"}
 
 
+@pytest.mark.processes
 def test_a_notebook_shows_a_score(shown):
     (score,) = shown["score"]
     assert Text(score["text/html"]).texts[:2] == ["string_presence", " 1.000"]
 
 
+@pytest.mark.processes
 def test_a_notebook_shows_an_audit(shown):
     (audit,) = shown["audit"]
     assert Text(audit["text/html"]).texts[:2] == ["audit of run 1", "tone"]
     assert "text/plain" in audit
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("cell", ["progress", "async progress"])
 def test_a_notebook_shows_how_far_a_run_is_while_it_runs(shown, cell):
     told = [one["text/plain"] for one in shown[cell]]

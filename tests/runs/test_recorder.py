@@ -2,8 +2,6 @@
 
 import asyncio
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 import zlib
@@ -35,18 +33,20 @@ def samples(number: int) -> list[Sample]:
     return [Sample.of([HumanMessage("Hi"), AIMessage("Hello")], id=str(index)) for index in range(number)]
 
 
-def locked(path: Path) -> subprocess.Popen[bytes]:
-    """Another process, which holds the right to write for a second."""
-    script = (
-        "import sqlite3, time\n"
-        f"db = sqlite3.connect({str(path)!r}, isolation_level=None)\n"
-        "db.execute('BEGIN IMMEDIATE')\n"
-        "print('locked', flush=True)\n"
-        "time.sleep(1)\n"
-    )
-    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)  # noqa: S603 - the above
-    assert process.stdout.readline() == b"locked\n"
-    return process
+def locked(path: Path) -> threading.Thread:
+    """Holds the right to write for a while, as another program does."""
+    begun = threading.Event()
+
+    def hold() -> None:
+        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+            db.execute("BEGIN IMMEDIATE")
+            begun.set()
+            time.sleep(0.8)
+
+    holding = threading.Thread(target=hold)
+    holding.start()
+    begun.wait()
+    return holding
 
 
 async def longest_pause(work: asyncio.Task) -> float:
@@ -60,7 +60,7 @@ async def longest_pause(work: asyncio.Task) -> float:
 
 @pytest.mark.parametrize("when", ["at its begin", "while it scores", "at its end"])
 def test_a_lock_of_another_program_stops_neither_the_loop_nor_a_deadline(when):
-    """A judge with a timeout of half a second, and a second of a lock."""
+    """A judge with a timeout of half a second, and a lock that lasts longer."""
     RunStore(RUNS)
     number = 50 if when == "while it scores" else 4
     begun = threading.Event()
@@ -81,7 +81,7 @@ def test_a_lock_of_another_program_stops_neither_the_loop_nor_a_deadline(when):
             await asyncio.to_thread(begun.wait)
             lock = await asyncio.to_thread(locked, RUNS)
         found = await work
-        await asyncio.to_thread(lock.communicate)
+        await asyncio.to_thread(lock.join)
         return found, await pause
 
     found, longest = asyncio.run(scored())
@@ -128,12 +128,13 @@ def test_what_is_canceled_again_and_again_is_written_all_the_same():
     async def canceled() -> None:
         task = asyncio.create_task(work())
         await asyncio.sleep(0.01)
-        with await asyncio.to_thread(locked, RUNS):
-            for _ in range(5):
-                task.cancel()
-                await asyncio.sleep(0.01)
-            with pytest.raises(asyncio.CancelledError):
-                await task
+        lock = await asyncio.to_thread(locked, RUNS)
+        for _ in range(5):
+            task.cancel()
+            await asyncio.sleep(0.01)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        lock.join()
 
     asyncio.run(canceled())
     assert len(Run.stored(path=RUNS)) == 50
@@ -163,30 +164,31 @@ def test_what_is_scored_faster_than_it_is_written_waits():
     async def work() -> None:
         nonlocal added, most
         async with writer.writing():
-            with await asyncio.to_thread(locked, RUNS) as locking:
-                while locking.poll() is None:
-                    writer.add_row(row(added))
-                    added += 1
-                    if writer._writing is not None and not writer._writing.done():
-                        most = max(most, writer._waiting.scores)
-                    await writer.yield_control()
+            lock = await asyncio.to_thread(locked, RUNS)
+            while lock.is_alive():
+                writer.add_row(row(added))
+                added += 1
+                if writer._writing is not None and not writer._writing.done():
+                    most = max(most, writer._waiting.scores)
+                await writer.yield_control()
 
     asyncio.run(work())
     assert len(Run.stored(path=RUNS)) == added
     assert most == 500
 
 
-def test_conversations_share_dictionaries_of_which_each_can_be_damaged_alone():
-    number = 1_500
+def test_conversations_share_dictionaries_of_which_each_can_be_damaged_alone(monkeypatch):
+    monkeypatch.setattr("judgekit.runs.recorder._WITH_ONE_DICTIONARY", 20)
+    number = 30
     asyncio.run(arun(samples(number), [scorer(lambda _: 1.0, name="one")], store=RUNS))
     with closing(sqlite3.connect(RUNS, isolation_level=None)) as db:
         first, *others = db.execute(
             "SELECT dictionary, min(number), count(*) FROM conversations GROUP BY dictionary ORDER BY 2"
         )
-        assert [(*first[1:],), *(one[1:] for one in others)] == [(0, 1_000), (1_000, 500)]
+        assert [(*first[1:],), *(one[1:] for one in others)] == [(0, 20), (20, 10)]
         db.execute("DELETE FROM dictionaries WHERE id = ?", first[:1])
     found = Run.stored(path=RUNS)
-    assert [place for place, _ in found.conversations()] == list(range(1_000, number))
+    assert [place for place, _ in found.conversations()] == list(range(20, number))
 
 
 @pytest.mark.parametrize("characters", [10, 100_000])

@@ -71,17 +71,10 @@ def test_a_row_is_the_same_after_a_round_trip_through_json():
     assert Row.model_validate_json(one.model_dump_json()) == one
 
 
-@pytest.mark.parametrize(
-    ("ids", "repeated"), [("", ()), ("abc", ()), ("aba", ("a",)), ("abbaab", ("a", "b")), ("aaa", ("a",))]
-)
-def test_an_id_of_more_than_one_sample_is_reported_once(run_of, ids, repeated):
-    found = run_of(*(row(index, name, scorer) for index, name in enumerate(ids) for scorer in ("s", "t")))
-    assert found.duplicate_ids == repeated
-
-
-def test_the_summary_counts_each_scorer_by_itself(run_of):
-    summary = run_of(row(0, "a", "s", 1), row(0, "a", "t", 0), row(1, "b", "s", 0.5)).summary
-    assert {line.scorer: (line.value, line.total) for line in summary} == {"s": (0.75, 2), "t": (0.0, 2)}
+def test_an_id_of_more_than_one_sample_is_reported_once(run_of):
+    for ids, repeated in (("", ()), ("abc", ()), ("aba", ("a",)), ("abbaab", ("a", "b")), ("aaa", ("a",))):
+        found = run_of(*(row(index, name, scorer) for index, name in enumerate(ids) for scorer in ("s", "t")))
+        assert found.duplicate_ids == repeated
 
 
 def test_a_run_prints_as_its_summary(run_of):
@@ -112,8 +105,8 @@ def test_ids_that_stand_more_than_once_are_shown_without_what_would_steer_a_term
 
 
 def test_what_python_shows_of_a_run_is_short(run_of):
-    found = run_of(*(row(index, str(index)) for index in range(1_000)), stop_reason="interrupted")
-    assert repr(found) == "Run(number=1, rows=1000, stop_reason='interrupted')"
+    found = run_of(*(row(index, str(index)) for index in range(20)), stop_reason="interrupted")
+    assert repr(found) == "Run(number=1, rows=20, stop_reason='interrupted')"
 
 
 def test_rows_are_read_as_they_are_asked_for(run_of):

@@ -1,12 +1,9 @@
 """Running scorers over samples."""
 
 import asyncio
-import gc
 import json
 import random
 import signal
-import subprocess
-import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -36,7 +33,7 @@ from judgekit.runs.runner import make_tasks, score_tasks
 from judgekit.score import JudgeCall, Score, record_calls
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.scoring import scorer
-from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
+from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
 
 
@@ -92,7 +89,7 @@ def test_rows_are_handed_on_as_soon_as_they_are_there():
     assert keys(rows) == [*in_order(10, "fine"), *reversed(in_order(10, "delayed")), *reversed(in_order(10, "latest"))]
 
 
-@pytest.mark.parametrize("concurrency", [1, 2, 7])
+@pytest.mark.parametrize("concurrency", [1, 7])
 def test_no_more_samples_are_scored_at_once_than_allowed_and_no_fewer(concurrency):
     at_once: set[str] = set()
     most = 0
@@ -202,7 +199,7 @@ def test_other_samples_are_scored_while_the_questions_on_one_wait_for_one_anothe
     assert noted == ["a0", "a1", "b0", "b1"]
 
 
-@pytest.mark.parametrize("concurrency", [1, 3, 16])
+@pytest.mark.parametrize("concurrency", [1, 16])
 def test_samples_are_pulled_only_as_there_is_room(concurrency):
     pulled = done = 0
     ahead: list[int] = []
@@ -311,12 +308,6 @@ def test_a_run_of_no_samples_at_once_or_of_too_many_is_an_error_and_no_empty_run
         run(samples(2), [fine], concurrency=concurrency)
 
 
-def test_samples_of_one_id_are_all_scored_and_reported():
-    found = run([Sample(id="a"), Sample(id="b"), Sample(id="a")], [fine, ToolCallF1()])
-    assert keys(found) == [(index, name, kind) for index, name in enumerate("aba") for kind in ("fine", "tool_call_f1")]
-    assert found.duplicate_ids == ("a",)
-
-
 @pytest.mark.parametrize(
     "error", [TraceError("not JSON", index=3), ValueError("odd"), ExceptionGroup("two", [OSError()])]
 )
@@ -361,17 +352,6 @@ def test_an_error_of_who_takes_the_rows_surfaces_as_itself():
 
     with pytest.raises(OSError, match="no space left"):
         asyncio.run(score_tasks(make_tasks(samples(3), [fine]), [fine], full, concurrency=16))
-
-
-def test_a_canceled_run_is_canceled():
-    async def work() -> None:
-        task = asyncio.create_task(arun(samples(3), [Delayed(lambda sample: 10**9)]))
-        await asyncio.sleep(0.01)
-        task.cancel()
-        await task
-
-    with pytest.raises(asyncio.CancelledError):
-        asyncio.run(work())
 
 
 def test_a_canceled_run_keeps_what_was_scored_and_has_ended(tmp_path):
@@ -425,20 +405,6 @@ def test_under_a_running_loop_run_uses_a_thread_of_its_own():
     assert keys(asyncio.run(notebook())) == in_order(5, "delayed", "fine")
 
 
-def test_ctrl_c_while_samples_are_read_keeps_what_is_done():
-    def reading() -> Iterator[Sample]:
-        yield from samples(4)
-        raise KeyboardInterrupt
-
-    try:
-        found = run(reading(), [fine, ToolCallF1()], concurrency=2)
-    except KeyboardInterrupt:
-        pytest.fail("Ctrl-C got through")
-    assert found.stop_reason == "interrupted"
-    assert keys(found) == in_order(4, "fine", "tool_call_f1")
-    gc.collect()  # asyncio logs that a task was interrupted when the task goes: here, and not in another test
-
-
 BEHAVING = """
     import asyncio, json, signal
     from judgekit import Sample, run, scorer
@@ -475,22 +441,15 @@ CALLED = {
 
 
 @pytest.mark.parametrize("called", CALLED.values(), ids=CALLED)
-def test_ctrl_c_stops_a_run_and_keeps_what_is_done(called, tmp_path):
-    script = textwrap.dedent(BEHAVING) + textwrap.dedent(called)
-    process = subprocess.Popen(  # noqa: S603 - the script above
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
-    )
-    try:
-        assert process.stdout.readline() == "under way\n"
-        process.send_signal(signal.SIGINT)
-        assert (
-            process.stderr.readline() == "counting the samples that the run did not reach; press Ctrl-C to skip this\n"
-        )
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
-    finally:
-        process.kill()
-        process.wait()
+def test_ctrl_c_stops_a_run_and_keeps_what_is_done(called, tmp_path, forked):
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(BEHAVING) + textwrap.dedent(called))
+    process = forked("python", script)
+    assert process.stdout.readline() == "under way\n"
+    process.send_signal(signal.SIGINT)
+    assert process.stderr.readline() == "counting the samples that the run did not reach; press Ctrl-C to skip this\n"
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
     assert (process.returncode, err) == (0, "")
     found = json.loads(out)
     assert found["stopped"] == "interrupted"
@@ -503,21 +462,6 @@ def test_ctrl_c_stops_a_run_and_keeps_what_is_done(called, tmp_path):
     assert all((name, value) in {("slow", 1.0), ("quick", 0.5)} for _, _, name, value in found["rows"])
     assert found["str"].splitlines()[-1] == "stopped early (interrupted): only the scores so far are counted"
     assert all(f"n={len(those)} of at least " in found["str"] for those in done.values())
-
-
-def test_rows_are_made_for_endless_samples_as_long_as_somebody_takes_them():
-    taken: list[Row] = []
-
-    def emit(row: Row) -> None:
-        taken.append(row)
-        if len(taken) == 100:
-            raise StopAsyncIteration("enough")
-
-    with pytest.raises(StopAsyncIteration, match="enough"):
-        asyncio.run(
-            score_tasks(make_tasks((Sample(id=str(index)) for index in count()), [fine]), [fine], emit, concurrency=1)
-        )
-    assert keys(taken) == in_order(100, "fine")
 
 
 def spent_after(number: int, error: type[Exception] = BudgetError):
@@ -562,13 +506,6 @@ def test_scorers_of_other_judges_go_on_when_one_stops(error):
     assert [len(list(found.rows(scorer=name))) for name in ("judged", "other", "counted")] == [0, 3, 3]
 
 
-def test_a_spent_budget_ends_an_async_run_too():
-    judged, _ = spent_after(5)
-    found = asyncio.run(arun(samples(50), [judged], concurrency=2))
-    assert found.stop_reason == "the budget of 5 requests is spent"
-    assert {row.sample_id for row in found} == set("01234")
-
-
 def test_a_spent_budget_is_raised_to_those_who_take_the_rows_themselves():
     judged, _ = spent_after(5)
     rows: list[Row] = []
@@ -591,14 +528,6 @@ def test_conversations_are_counted_that_were_scored_and_no_others(number):
         assert found.usage.conversations == len({row.index for row in found})
         assert len(list(found.rows(scorer="judged"))) == number
     assert run(talks(3), [fine]).usage == asyncio.run(arun(talks(3), [fine])).usage
-
-
-def test_an_argument_that_no_json_holds_does_not_end_a_run():
-    huge = Sample.of([AIMessage(tool_calls=[ToolCall("a", {"x": 10**5000})] * 2)], id="huge")
-    found = run([huge, *talks(1)], [fine])
-    assert [row.score.value for row in found] == [1, 1]
-    assert (found.usage.conversations, found.usage.with_repeated_calls) == (2, 0)
-    assert "2 conversations" in str(found)
 
 
 @pytest.mark.parametrize("error", [AuthenticationError("no key"), ModelError("no model"), StoreError("disk full")])

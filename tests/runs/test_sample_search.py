@@ -1,13 +1,13 @@
 """Samples found by SQL, by the filters of an address."""
 
 import json
-from dataclasses import dataclass
 
 import pytest
 
-from judgekit import AIMessage, HumanMessage, Judge, Sample, Score, ToolCallF1, read, run, scorer
+from judgekit import AIMessage, HumanMessage, Judge, Sample, Score, ToolCallF1, TopicAdherence, read, run, scorer
 from judgekit.reports.sample_list import sample_list
 from judgekit.runs.results import Run
+from judgekit.score import JudgeCall
 from judgekit.traces.recording import Label
 
 SCORERS = ["tone", "reach"]
@@ -48,9 +48,8 @@ def found(tmp_path_factory) -> Run:
     return run(samples, [tone, reach], store=tmp_path_factory.mktemp("search") / "runs.sqlite")
 
 
-@pytest.mark.parametrize(
-    ("filters", "numbers"),
-    [
+def test_samples_are_filtered_and_sorted(found):
+    for filters, numbers in (
         ({}, range(12)),
         ({"domain": "bank"}, (0, 3, 6, 9)),
         ({"status": "skipped"}, (4, 9)),
@@ -78,12 +77,10 @@ def found(tmp_path_factory) -> Run:
         ({"sort": "low:nobody"}, range(12)),
         ({"domain": "' OR 1=1 --"}, ()),
         ({"label": '["\' OR 1=1 --","x"]'}, ()),
-    ],
-)
-def test_samples_are_filtered_and_sorted(found, filters, numbers):
-    store = found.store
-    assert store.sample_page(1, SCORERS, filters) == (list(numbers), len(numbers))
-    assert store.sample_page(1, SCORERS, filters, 1, 2) == (list(numbers)[1:3], len(numbers))
+    ):
+        store = found.store
+        assert store.sample_page(1, SCORERS, filters) == (list(numbers), len(numbers)), filters
+        assert store.sample_page(1, SCORERS, filters, 1, 2) == (list(numbers)[1:3], len(numbers)), filters
 
 
 def test_what_can_be_chosen_is_what_the_run_has(found):
@@ -115,18 +112,8 @@ def test_a_list_starts_around_a_sample(tmp_path):
     assert sample_list(ended, {"q": "nowhere"})["samples"] == []
 
 
-@dataclass(frozen=True)
-class Nameless:
-    name: str = "tone"
-
-    async def ascore(self, sample: Sample, /) -> Score:
-        return Score.scored("tone", 1.0)
-
-
 def test_costs_and_agents_are_those_of_the_summary(examples, tmp_path):
     judge = Judge("demo/handwritten", cache=examples / "replies.jsonl", cache_mode="replay")
-    from judgekit import TopicAdherence  # noqa: PLC0415
-
     ended = run(
         read(examples / "conversations.jsonl"), [ToolCallF1(), TopicAdherence(judge)], store=tmp_path / "r.sqlite"
     )
@@ -135,23 +122,18 @@ def test_costs_and_agents_are_those_of_the_summary(examples, tmp_path):
     assert counted["agents"] == sorted(filter(None, ended.usage.agents))
 
 
-@pytest.mark.parametrize(
-    ("calls", "cost"),
-    [
+def test_unknown_prices_make_the_cost_unknown(tmp_path):
+    ended = run([Sample.of([HumanMessage("?"), AIMessage("!")], id="s-0")], [tone], store=tmp_path / "r.sqlite")
+    for calls, cost in (
         ([{"cost_usd": 0.25}, {"cost_usd": 0.5}], 0.75),
         ([{"cost_usd": 0.25, "cached": True}], 0),
         ([{"cost_usd": 0.25}, {"cost_usd": None}], None),
         ([{"cost_usd": None, "error": "TimeoutError"}], None),
         ([{"cost_usd": None, "error": "AuthenticationError"}, {"cost_usd": 1}], 1),
-    ],
-)
-def test_unknown_prices_make_the_cost_unknown(tmp_path, calls, cost):
-    ended = run([Sample.of([HumanMessage("?"), AIMessage("!")], id="s-1")], [Nameless()], store=tmp_path / "r.sqlite")
-    from judgekit.score import JudgeCall  # noqa: PLC0415
-
-    called = [JudgeCall.model_validate({"judge": "j", "prompt": "p", **call}) for call in calls]
-    with ended.store.transaction() as db:
-        db.execute("UPDATE scores SET calls = ?", (json.dumps([one.model_dump(mode="json") for one in called]),))
-    paid = [one.usd_paid for one in called]
-    assert cost == (None if None in paid else sum(paid))
-    assert ended.store.cost_and_agents(1)["cost"] == cost
+    ):
+        called = [JudgeCall.model_validate({"judge": "j", "prompt": "p", **call}) for call in calls]
+        with ended.store.transaction() as db:
+            db.execute("UPDATE scores SET calls = ?", (json.dumps([one.model_dump(mode="json") for one in called]),))
+        paid = [one.usd_paid for one in called]
+        assert cost == (None if None in paid else sum(paid))
+        assert ended.store.cost_and_agents(1)["cost"] == cost

@@ -4,7 +4,6 @@ import asyncio
 import json
 import math
 import sqlite3
-import statistics
 import threading
 import time
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.errors import StoreError
-from judgekit.jobs.api import arun, run
+from judgekit.jobs.api import run
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input, Row, RunRecord, ScorerRecord, identity_differences
@@ -166,8 +165,9 @@ def test_a_score_that_no_file_can_hold_is_a_failed_score_that_says_so(run_of):
 
 
 def test_an_id_that_no_file_can_hold_is_kept_as_near_as_it_can_be(run_of):
-    (row,) = run([Sample(id="a\ud800", group="\udfff")], [fine], store=RUNS)
-    assert (row.sample_id, row.group, row.score.value) == (r"a\ud800", r"\udfff", 1.0)
+    (row,) = run([Sample(id="a\ud800", group="\udfff", label="\ud800")], [fine], store=RUNS)
+    assert (row.sample_id, row.group, row.labels) == (r"a\ud800", r"\udfff", {"label": r"\ud800"})
+    assert row.score.value == 1.0
 
 
 @pytest.mark.parametrize("reason", ["fine", "a \ud800"])
@@ -222,14 +222,6 @@ def test_runs_are_numbered_and_known_with_all_that_was_said_of_them():
     assert str(again) == str(first)
     with pytest.raises(StoreError, match=r"contains no run 3; judgekit runs lists the runs$"):
         Run.stored(3, RUNS)
-
-
-def test_the_number_of_a_run_that_is_gone_is_not_given_again():
-    run(samples(1), [fine], store=RUNS)
-    run(samples(1), [fine], store=RUNS)
-    with closing(sqlite3.connect(RUNS)) as db, db:
-        db.execute("DELETE FROM runs WHERE number = 2")
-    assert run(samples(1), [fine], store=RUNS).number == 3
 
 
 def test_a_score_that_is_made_again_takes_the_place_of_the_old_one(run_of):
@@ -308,61 +300,6 @@ def _rows_seen() -> list[tuple[str, str]]:
         return []
 
 
-def test_a_row_is_written_within_a_few_tenths_of_a_second():
-    delays: list[float] = []
-
-    @scorer
-    async def watched(sample: Sample) -> float:
-        if sample.id != "0":
-            before = time.monotonic()
-            while len(Run.stored(path=RUNS)) < int(sample.id):
-                assert time.monotonic() - before < 20
-                await asyncio.sleep(0.005)
-            delays.append(time.monotonic() - before)
-        return 1.0
-
-    run(samples(6), [watched], store=RUNS, concurrency=1)
-    assert len(delays) == 5
-    assert statistics.median(delays) < 0.5
-
-
-def test_rows_that_are_there_are_kept_when_the_work_breaks_off():
-    def reading() -> Iterator[Sample]:
-        yield from samples(3)
-        raise OSError("the disk is gone")
-
-    with pytest.raises(OSError, match="the disk is gone"):
-        run(reading(), [fine], store=RUNS, concurrency=1)
-    found = Run.stored(path=RUNS)
-    assert [row.sample_id for row in found] == ["0", "1", "2"]
-    assert found.ended_at is not None
-
-
-def test_a_canceled_run_keeps_what_was_scored():
-    async def work() -> None:
-        reached = asyncio.Event()
-
-        @scorer
-        async def endless(sample: Sample) -> float:
-            if sample.id != "0":
-                reached.set()
-                await asyncio.sleep(60)
-            return 1.0
-
-        task = asyncio.create_task(arun(samples(3), [fine, endless], store=RUNS, concurrency=1))
-        await reached.wait()
-        task.cancel()
-        await task
-
-    with pytest.raises(asyncio.CancelledError):
-        asyncio.run(work())
-    assert [(row.sample_id, row.scorer) for row in Run.stored(path=RUNS)] == [
-        ("0", "fine"),
-        ("0", "endless"),
-        ("1", "fine"),
-    ]
-
-
 def test_two_that_write_runs_into_one_file_at_once_do_not_disturb_each_other():
     at_once = threading.Barrier(4)
 
@@ -391,14 +328,14 @@ def test_what_is_kept_can_be_read_while_others_write_and_so_can_be_scored_again(
 
 
 def test_a_run_that_was_opened_before_others_wrote_is_read_as_it_is():
-    run(samples(500), [fine], store=RUNS)
+    run(samples(200), [fine], store=RUNS)
     found = Run.stored(path=RUNS)
     rows = iter(found)
     next(rows)
-    run(samples(500), [fine], store=RUNS)
-    assert len(list(rows)) == 499
-    assert [row.index for row in found] == list(range(500))
-    assert Run.stored(2, RUNS).store.count(2) == found.store.count(2) == 500
+    run(samples(200), [fine], store=RUNS)
+    assert len(list(rows)) == 199
+    assert [row.index for row in found] == list(range(200))
+    assert Run.stored(2, RUNS).store.count(2) == found.store.count(2) == 200
 
 
 def test_two_that_add_scorers_to_one_run_do_not_take_each_other_s_place():
@@ -472,7 +409,7 @@ def bad_file(content: bytes) -> None:
 
 
 def overwritten() -> None:
-    run(samples(300), [fine], store=RUNS)
+    run(samples(100), [fine], store=RUNS)
     ask(RUNS, "PRAGMA journal_mode = DELETE")
     content = bytearray(RUNS.read_bytes())
     content[4096:-1] = b"\xff" * len(content[4096:-1])
@@ -480,7 +417,7 @@ def overwritten() -> None:
 
 
 def truncated() -> None:
-    run(samples(300), [fine], store=RUNS)
+    run(samples(100), [fine], store=RUNS)
     ask(RUNS, "PRAGMA journal_mode = DELETE")
     RUNS.write_bytes(RUNS.read_bytes()[:10_000])
 
@@ -618,11 +555,6 @@ def test_it_is_said_in_what_two_scorers_differ(before, after, said):
     assert list(identity_differences(before, after)) == said
 
 
-def test_a_scorer_that_cannot_be_told_from_another_is_known_without_a_signature():
-    made = ScorerRecord.of(scorer(name="s", version="unknown")(len))
-    assert made.name == "s"
-
-
 def test_scorers_are_kept_with_their_options_and_whether_they_ask_a_judge():
     class Odd:
         name = "odd"
@@ -636,15 +568,10 @@ def test_scorers_are_kept_with_their_options_and_whether_they_ask_a_judge():
     assert (unknown.signature, "make the scorer a dataclass" in unknown.identity) == (None, True)
 
 
-def test_a_label_that_is_no_text_ends_no_run():
-    (found,) = run([Sample.of([], id="a", label="\ud800")], [fine], store=RUNS)
-    assert found.labels == {"label": "\\ud800"}
-
-
 def test_rows_of_as_many_samples_as_there_are_can_be_asked_for():
     """SQLite would take no more than some thousands of numbers one by one."""
     run(samples(3), [fine], store=RUNS)
-    assert [row.index for row in Run.stored(path=RUNS).rows(numbers=range(1, 300_000))] == [1, 2]
+    assert [row.index for row in Run.stored(path=RUNS).rows(numbers=range(1, 100_000))] == [1, 2]
 
 
 def test_a_file_that_is_being_made_has_no_runs_yet():
@@ -655,7 +582,7 @@ def test_a_file_that_is_being_made_has_no_runs_yet():
         RunStore(RUNS, read_only=True)
 
 
-@pytest.mark.parametrize("levels", [179, 180, 198, 210])
+@pytest.mark.parametrize("levels", [179, 180])
 def test_arguments_of_any_depth_are_stored_and_read_again(tmp_path, levels):
     call = ToolCall("f", '{"a": ' + "[" * levels + "]" * levels + "}")
     sample = Sample.of(
