@@ -42,7 +42,6 @@ from judgekit.runs.alignments import (
     read_alignments,
     write_alignment,
 )
-from judgekit.runs.audit_records import audit_record_path
 from judgekit.runs.hashes import group_key, recording_key
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, ScorerRecord
@@ -382,7 +381,7 @@ class Aligning:
                     )
                 ),
                 "run": None if kept is None else kept.run,
-                "audit_record_path": None if kept is None or folder is None else str(audit_record_path(kept, folder)),
+                "audit_record_path": None if kept is None or folder is None else str(folder / kept.file_name),
             }
         )
 

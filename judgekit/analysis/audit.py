@@ -28,7 +28,6 @@ from judgekit.runs.audit_records import (
     AuditRecord,
     Correction,
     LabelSelection,
-    audit_record_file_name,
     new_models,
     read_audit_records,
     write_audit_record,
@@ -364,7 +363,7 @@ class _Auditing:
             )
             yield (
                 f"the audit record of run {better.run}, n={better.sample_count:,}, is kept, because this audit {why}; to replace it, delete "
-                f"{audit_record_file_name(better)}"
+                f"{better.file_name}"
             )
         if tried := self._other_versions():
             runs = join_limited(f"run {number}" for number in sorted({other.run for other in tried}))

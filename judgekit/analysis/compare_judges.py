@@ -249,7 +249,7 @@ def _side(run: Run, answers: _Answers) -> JudgeResult:
         answered=dict(line.judges),
         reported_models={
             judge: {name or "": times for name, times in models.items()}
-            for judge, models in line.reported_models.items()
+            for judge, models in line.answers.models.items()
         },
         fell_back=sum(map(_fell_back, calls_by_sample)),
         requests=line.requests,

@@ -21,7 +21,7 @@ from judgekit.reports.audit import show_audit
 from judgekit.reports.export import json_text
 from judgekit.reports.glossary import command_consoles
 from judgekit.reports.html import html_report
-from judgekit.runs.audit_records import AuditStatus, audit_record_path
+from judgekit.runs.audit_records import AuditStatus
 from judgekit.runs.results import Run
 from judgekit.runs.store import DEFAULT_RUNS_PATH
 from judgekit.terminal import console
@@ -106,7 +106,7 @@ def _record_lines(run: Run, before: Mapping[str, AuditStatus]) -> Iterator[str]:
         if folder is not None and (record := status.record) is not None:
             unchanged = f"unchanged audit record (run {record.run}) of"
             head = unchanged if record == before[name].record else "audit record of"
-            yield f"{head} {name}: {audit_record_path(record, folder)}"
+            yield f"{head} {name}: {folder / record.file_name}"
 
 
 def _epsilon(text: str) -> float:

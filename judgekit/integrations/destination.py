@@ -53,12 +53,13 @@ class ExportTally:
 
 
 class Destination(Protocol):
-    """A system that scores are exported to."""
+    """A system that scores are exported to.
 
-    @property
-    def system(self) -> str:
-        """Its name and address."""
-        ...
+    Attributes:
+        system: Its name and address.
+    """
+
+    system: str
 
     async def send(self, scores: Sequence[ExportedScore], tally: ExportTally, /) -> None:
         """Send scores, and count what became of them.

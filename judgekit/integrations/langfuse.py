@@ -31,11 +31,7 @@ class Langfuse:
         address = os.environ.get("LANGFUSE_BASE_URL") or os.environ.get("LANGFUSE_HOST") or "https://cloud.langfuse.com"
         keys = tuple(read_secret(name, "Langfuse") for name in ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY"))
         self._client = JsonClient(address, auth=(keys[0], keys[1]), secrets=keys)
-
-    @property
-    def system(self) -> str:
-        """Its name and address."""
-        return f"Langfuse at {self._client.address}"
+        self.system = f"Langfuse at {self._client.address}"
 
     async def send(self, scores: Sequence[ExportedScore], tally: ExportTally, /) -> None:
         """Send the scores that have a value and a trace."""

@@ -25,18 +25,14 @@ class MLflow:
 
     def __init__(self) -> None:
         try:
-            self._mlflow: Any = import_module("mlflow")
+            mlflow: Any = import_module("mlflow")
             self._entities: Any = import_module("mlflow.entities")
             self._rejected: type[Exception] = import_module("mlflow.exceptions").MlflowException
             self._client: Any = import_module("mlflow.tracing.client").TracingClient()
         except ImportError as error:
             raise ConfigError(f"MLflow cannot be imported ({error}): {install_command('mlflow')}") from error
         self._masked = SecretMask(environment_secrets())
-
-    @property
-    def system(self) -> str:
-        """Its name and address."""
-        return f"MLflow at {re.sub('//[^/@]*@', '//', str(self._mlflow.get_tracking_uri()))}"
+        self.system = f"MLflow at {re.sub('//[^/@]*@', '//', str(mlflow.get_tracking_uri()))}"
 
     async def send(self, scores: Sequence[ExportedScore], tally: ExportTally, /) -> None:
         """Send the scores whose traces MLflow has, except those that it already has."""

@@ -37,11 +37,7 @@ class OpenTelemetry:
         names = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_LOGS_HEADERS")
         headers = {name: value for variable in names for name, value in _headers(variable)}
         self._client = JsonClient(address, headers=headers, secrets=headers.values())
-
-    @property
-    def system(self) -> str:
-        """Its name and address."""
-        return f"OpenTelemetry at {self._client.address}"
+        self.system = f"OpenTelemetry at {self._client.address}"
 
     async def send(self, scores: Sequence[ExportedScore], tally: ExportTally, /) -> None:
         """Send an event for each score, even for those without a trace."""

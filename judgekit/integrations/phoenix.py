@@ -24,11 +24,7 @@ class Phoenix:
         key = read_secret("PHOENIX_API_KEY", "Phoenix") if os.environ.get("PHOENIX_API_KEY", "").strip() else ""
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._client = JsonClient(_OTLP_PATH.sub("", address), headers=headers, secrets=[key])
-
-    @property
-    def system(self) -> str:
-        """Its name and address."""
-        return f"Phoenix at {self._client.address}"
+        self.system = f"Phoenix at {self._client.address}"
 
     async def send(self, scores: Sequence[ExportedScore], tally: ExportTally, /) -> None:
         """Send the scores that have an OpenTelemetry trace."""

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 OTHER_DOMAINS = ""
 """Stands for samples without a domain, and for domains without a share of their own."""
-RANKS = 2**64
 SampleChoice: TypeAlias = int | float | Mapping[str, float]
 """The samples to draw: a number of samples, a share of them between 0 and 1 as a float, or shares by domain."""
+_RANKS = 2**64
 _RUN_ID = re.compile(r"[A-Za-z0-9._:-]{1,100}")
 
 
@@ -233,18 +233,11 @@ class RunOptions(FrozenModel):
             chosen = _random_sample(chosen, self.sample, random.Random(self.seed))  # noqa: S311 - a draw, not a secret
         return (pair for pair in chosen if sample_filter is None or sample_filter(pair[0]))
 
-    def rank_of(self, sample: Sample) -> int:
-        """Return the rank of a sample among `RANKS`: a hash of its id. The first ones are drawn."""
-        seeded_id = f"{self.seed} {sample.id}".encode(errors="surrogatepass")
-        return int.from_bytes(hashlib.blake2b(seeded_id, digest_size=8).digest())
-
-    def is_drawn(self, sample: Sample) -> bool:
-        """Return whether the shares of ``sample`` draw a sample."""
-        return self.shares is None or self._is_drawn(sample, self.shares)
-
     def _is_drawn(self, sample: Sample, shares: Mapping[str, float]) -> bool:
-        share = shares.get(sample.domain or OTHER_DOMAINS, shares[OTHER_DOMAINS])
-        return self.rank_of(sample) < share * RANKS
+        """Return whether the rank of a sample, which is a hash of its id, is among the first ones."""
+        seeded_id = f"{self.seed} {sample.id}".encode(errors="surrogatepass")
+        rank = int.from_bytes(hashlib.blake2b(seeded_id, digest_size=8).digest())
+        return rank < shares.get(sample.domain or OTHER_DOMAINS, shares[OTHER_DOMAINS]) * _RANKS
 
 
 def _random_sample(

@@ -219,7 +219,6 @@ async def make_plan(built: BuiltScorers, samples: Iterable[Sample] | None = None
         if number <= _STORED:
             rows.append(row)
 
-    judged = [scorer for scorer in built.scorers if scorer_prompts(scorer)]
     together = [scorer for scorer in judged if asks_together(scorer)]
     with planning():
         try:

@@ -126,7 +126,11 @@ class Session:
         if self.description is not None:
             self.store.describe(self.record.number, self.description)
         self._tasks = self._missing_tasks()
-        self._began = monotonic() - self._worked_before
+        self._began = monotonic()
+        if (before := self.before) is not None:  # the time until the last stamp counts, if that session was killed
+            ended = before.ended_at or self.store.stamped_at(before.number) or before.started_at
+            worked = (ended - before.started_at).total_seconds()
+            self._began -= worked if before.worked_seconds is None else before.worked_seconds
         try:
             yield
         except BaseException as error:
@@ -143,15 +147,6 @@ class Session:
             if self.keeps_run and self.store.path is not None:
                 error.add_note(f"saved as run {self.record.number} in {self.store.path}")
             raise
-
-    @property
-    def _worked_before(self) -> float:
-        """The seconds that were worked on the run before this session, up to the last stamp of one that was killed."""
-        before = self.before
-        if before is None or before.worked_seconds is not None:
-            return 0.0 if before is None else before.worked_seconds or 0.0
-        ended = before.ended_at or self.store.stamped_at(before.number) or before.started_at
-        return (ended - before.started_at).total_seconds()
 
     def _missing_tasks(self) -> Iterator[Task]:
         """Yield each sample with missing scores, with the scorers that this process has to make them with."""

@@ -139,6 +139,11 @@ class AuditRecord(FrozenModel):
         ).hexdigest()[:8]
 
     @property
+    def file_name(self) -> str:
+        """The name of the file that keeps it in the folder of audit records."""
+        return f"{_file_name_letters(self.scorer)}-{self.fingerprint}-{self.key}.json"
+
+    @property
     def summary(self) -> str:
         """The result in brief, such as ``kappa .71 [.58, .82], n=120``."""
         agreement = next((f"{name} {figure}, " for name, figure in self.agreement.items()), "")
@@ -207,7 +212,7 @@ def write_audit_record(audit_record: AuditRecord, folder: Path) -> Path:
     Raises:
         StoreError: The audit record cannot be written.
     """
-    path = audit_record_path(audit_record, folder)
+    path = folder / audit_record.file_name
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with atomic_write(path) as file:
@@ -335,16 +340,6 @@ def read_audit_records(scorer: str, folder: Path) -> tuple[Sequence[AuditRecord]
     return [record for record in records if record.scorer == scorer], unreadable
 
 
-def audit_record_path(audit_record: AuditRecord, folder: Path) -> Path:
-    """Return the path of an audit record."""
-    return folder / audit_record_file_name(audit_record)
-
-
-def audit_record_file_name(audit_record: AuditRecord) -> str:
-    """Return the file name of an audit record."""
-    return f"{_file_name_letters(audit_record.scorer)}-{audit_record.fingerprint}-{audit_record.key}.json"
-
-
 def _checksum(fields: Mapping[str, JsonValue]) -> str:
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -370,7 +365,7 @@ def read_audit_record(path: Path) -> AuditRecord:
         raise StoreError(f"{path}: not a valid audit record: {error}; {_ADVICE}") from error
     except OSError as error:
         raise StoreError(f"{path}: the audit record cannot be read: {error}") from error
-    if path.name != audit_record_file_name(audit_record):
+    if path.name != audit_record.file_name:
         whose = f"{audit_record.scorer!r} with the fingerprint {audit_record.fingerprint}"
         raise StoreError(f"{path}: its name does not match its content, {whose}; {_ADVICE}")
     if not isinstance(fields, dict) or stated != _checksum(fields):

@@ -1,24 +1,18 @@
 """The rows of a run as pandas and polars data frames."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any
 
 from judgekit.distribution import install_command
 from judgekit.errors import ConfigError
-from judgekit.runs.columns import CellValue, columns_with_cells
+from judgekit.runs.columns import columns_with_cells
 from judgekit.runs.rows import Row
 from judgekit.score import STATUSES
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
-
-
-class _Pandas(Protocol):
-    CategoricalDtype: Callable[[Sequence[str]], object]
-    Series: Callable[[Sequence[CellValue], None, object], object]
-    DataFrame: "Callable[[Mapping[str, object]], pd.DataFrame]"
 
 
 def to_pandas(rows: Iterable[Row]) -> "pd.DataFrame":
@@ -28,19 +22,21 @@ def to_pandas(rows: Iterable[Row]) -> "pd.DataFrame":
         ConfigError: pandas is not installed.
     """
     try:
-        pd = cast("_Pandas", import_module("pandas"))
+        pandas: Any = import_module("pandas")  # its types take any of its arrays for unknown
     except ImportError as error:
         raise ConfigError(f"pandas is not installed: {install_command('pandas')}") from error
     types = {
         "text": "string",
-        "status": pd.CategoricalDtype(STATUSES),
+        "status": pandas.CategoricalDtype(STATUSES),
         "boolean": "boolean",
         "integer": "Int64",
         "number": "float64",
     }
-    return pd.DataFrame(
-        {column.name: pd.Series(cells, None, types[column.kind]) for column, cells in columns_with_cells(rows)}
-    )
+    cells_by_name = {
+        column.name: pandas.Series(cells, None, types[column.kind]) for column, cells in columns_with_cells(rows)
+    }
+    frame: pd.DataFrame = pandas.DataFrame(cells_by_name)
+    return frame
 
 
 def to_polars(rows: Iterable[Row]) -> "pl.DataFrame":

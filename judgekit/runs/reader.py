@@ -27,8 +27,6 @@ _READ_AT_ONCE = 1_000  # numbers of conversations
 _SCORES_AT_ONCE = 64
 _SCORES = "SELECT * FROM scores WHERE run = ?"
 _SAMPLES = "SELECT * FROM samples WHERE run = ? AND number IN (SELECT value FROM json_each(?))"
-_OF_NUMBERS = " AND sample IN (SELECT value FROM json_each(?))"
-"""Many numbers as one value, since the number of values in a statement is limited."""
 _CONVERSATION = "SELECT * FROM conversations WHERE run = ? AND number = ?"
 
 
@@ -153,11 +151,7 @@ class RunReader(SampleSearch):
         Raises:
             StoreError: The file is damaged in such a way that rows cannot be read or occur twice.
         """
-        sql = _SCORES
-        values: list[object] = []
-        if numbers is not None:
-            sql += _OF_NUMBERS
-            values.append(_listed(numbers))
+        sql, _, *values = _of("scores", "sample", run, numbers)
         if scorer is not None:
             sql += " AND scorer IN (SELECT value FROM json_each(?))"
             values.append(_listed(index for index, name in self._names(run).items() if name == scorer))
@@ -424,8 +418,11 @@ class RunReader(SampleSearch):
             return kind.model_validate_json(decompress(body, dictionary))
 
 
-def _of(table: str, column: str, run: int, numbers: Collection[int] | None) -> tuple[str, *tuple[object, ...]]:
-    """Return a statement that selects the rows of a run, or of some of its samples, with its values."""
+def _of(table: str, column: str, run: int, numbers: Collection[int] | None) -> tuple[str, int, *tuple[object, ...]]:
+    """Return a statement that selects the rows of a run, or of some of its samples, with its values.
+
+    Many numbers are one value, since the number of values in a statement is limited.
+    """
     sql = f"SELECT * FROM {table} WHERE run = ?"  # noqa: S608 - our own names
     if numbers is None:
         return sql, run

@@ -250,8 +250,8 @@ class Run:
             self.record.number,
             self.started_at,
             self.recordings,
-            line.reported_models,
-            line.fingerprints,
+            line.answers.models,
+            line.answers.fingerprints,
             partial(self.population, scorer.name),
         )
 

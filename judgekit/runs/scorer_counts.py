@@ -8,7 +8,7 @@ from math import fsum
 
 from judgekit.aggregates.total import PackedScores
 from judgekit.errors import ConfigError
-from judgekit.runs.answers import AnswerCounts, ReportedNames
+from judgekit.runs.answers import AnswerCounts
 from judgekit.runs.intervals import ScoredValues
 from judgekit.runs.repeats import Repeats, first_details
 from judgekit.runs.rows import DAMAGED_ROW, Row
@@ -17,6 +17,11 @@ from judgekit.score import STATUSES, JudgeCall, Score, ScoreStatus
 UNSCORED_STATUSES = STATUSES[1:]
 _QUALIFIERS = ("", "about ", "at least ")
 _REASONS_COUNTED = 100
+_SUMS = (
+    *("counts", "errors", "labels", "warnings", "requests", "damaged_samples", "unscored_requests", "lost_calls"),
+    *("cached", "cached_tokens", "saved_usd", "judged", "shown", "tiers", "escalated", "missing", "repeats"),
+)
+"""The attributes that are sums over samples."""
 
 
 @dataclass
@@ -102,7 +107,8 @@ class ScorerCounts(ScoredValues):
             self.shown += share if isinstance(share := score.details.get("coverage"), float) else 1.0
         if len(score.calls) > 1:
             self._add_repeats(score)
-        self._add_escalated(score)
+        if score.calls:
+            self._add_escalated(score)
         if score.value is None:
             self.add_unscored_sample(row)
             return
@@ -132,18 +138,15 @@ class ScorerCounts(ScoredValues):
 
     def _add_escalated(self, score: Score) -> None:
         """Count a score of a cascade: whether a second judge was asked, and what it cost."""
-        self.escalated["samples"] += bool(score.calls)
-        if not score.calls or "doubted" not in score.details or score.label == "low_confidence":
+        self.escalated["samples"] += 1
+        if "doubted" not in score.details or score.label == "low_confidence":
             return
         first, second = score.calls[0].judge, score.calls[-1].judge
         self.escalated["asked"] += 1
         usd = [
             None if call.cached or first == second else call.usd_paid for call in score.calls if call.judge == second
         ]
-        self._add_escalated_usd(None if None in usd else fsum(filter(None, usd)))
-
-    def _add_escalated_usd(self, usd: float | None) -> None:
-        self.escalated_usd = None if self.escalated_usd is None or usd is None else self.escalated_usd + usd
+        self.escalated_usd = _sum(self.escalated_usd, None if None in usd else fsum(filter(None, usd)))
 
     def merge(self, other: "ScorerCounts") -> None:
         """Add the scores that the same scorer gave to other samples, as if they had been added one by one.
@@ -156,26 +159,12 @@ class ScorerCounts(ScoredValues):
                 f"summaries of different scorers cannot be merged: {self.scorer} ({self.signature}) and {other.scorer} "
                 f"({other.signature})"
             )
-        self.counts += other.counts
-        self.errors += other.errors
-        self.labels += other.labels
-        self.warnings += other.warnings
+        for name in _SUMS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         self.answers.update(other.answers)
-        self.requests += other.requests
-        self.damaged_samples += other.damaged_samples
-        self.unscored_requests += other.unscored_requests
-        self.lost_calls += other.lost_calls
-        self.cached += other.cached
-        self._add_paid(other.tokens, other.cost_usd)
         self.price_lists |= other.price_lists
-        self.cached_tokens += other.cached_tokens
-        self.saved_usd += other.saved_usd
-        self.judged += other.judged
-        self.shown += other.shown
-        self.tiers += other.tiers
-        self.escalated += other.escalated
-        self._add_escalated_usd(other.escalated_usd)
-        self.missing += other.missing
+        self._add_paid(other.tokens, other.cost_usd)
+        self.escalated_usd = _sum(self.escalated_usd, other.escalated_usd)
         self.qualifier = max(self.qualifier, other.qualifier, key=_QUALIFIERS.index)
         self.audited = "; ".join(dict.fromkeys(filter(None, (self.audited, other.audited))))
         for status, reasons in other.reasons.items():
@@ -185,7 +174,6 @@ class ScorerCounts(ScoredValues):
             self.is_graded = (self._labeled.setdefault(value, label) != label) or self.is_graded
         self.is_graded = self.is_graded or other.is_graded
         self.add_values(other)
-        self.repeats += other.repeats
 
     def add_unscored(self, calls: Iterable[JudgeCall]) -> None:
         """Add the cost of an attempt that gave no score or was repeated."""
@@ -214,22 +202,12 @@ class ScorerCounts(ScoredValues):
 
     def _add_paid(self, tokens: int | None, cost: float | None) -> None:
         self.tokens = None if self.tokens is None or tokens is None else self.tokens + tokens
-        self.cost_usd = None if self.cost_usd is None or cost is None else self.cost_usd + cost
+        self.cost_usd = _sum(self.cost_usd, cost)
 
     @property
     def judges(self) -> Counter[str]:
         """The number of answers by judge."""
-        return Counter({judge: models.total() for judge, models in self.reported_models.items()})
-
-    @property
-    def reported_models(self) -> Mapping[str, ReportedNames]:
-        """The number of answers by judge and reported model; ``None`` counts answers without one."""
-        return self.answers.models
-
-    @property
-    def fingerprints(self) -> Mapping[str, ReportedNames]:
-        """The number of answers by judge and reported system fingerprint."""
-        return self.answers.fingerprints
+        return Counter({judge: models.total() for judge, models in self.answers.models.items()})
 
     @property
     def total(self) -> int:
@@ -240,3 +218,7 @@ class ScorerCounts(ScoredValues):
     def value(self) -> float | None:
         """The aggregate of the scored samples; ``None`` if there are none, or if it is undefined."""
         return None if (overall := self.overall) is None else overall.value
+
+
+def _sum(first: float | None, second: float | None) -> float | None:
+    return None if first is None or second is None else first + second

@@ -48,7 +48,5 @@ class TextRemover:
         return {**details, "predicted": predicted if is_label else self._mark(predicted), "mark": self._mark(true)}
 
     def _mark(self, text: str) -> str:
-        def digest(value: bytes) -> str:
-            return hmac.digest(self.key, value, "sha256").hex()
-
-        return f"{HASHED_PREFIX}{digest(b'')[:4]}-{digest(b'=' + text.encode())[:_DIGITS]}"
+        of_key, of_text = (hmac.digest(self.key, part, "sha256").hex() for part in (b"", b"=" + text.encode()))
+        return f"{HASHED_PREFIX}{of_key[:4]}-{of_text[:_DIGITS]}"

@@ -12,7 +12,7 @@ from judgekit.analysis.correction import JudgeErrors, corrected_mean, independen
 from judgekit.analysis.gates import check_gates
 from judgekit.analysis.labels import HumanLabel
 from judgekit.analysis.sampling import draw_samples
-from judgekit.runs.audit_records import ConfusionCounts, audit_record_file_name
+from judgekit.runs.audit_records import ConfusionCounts
 from judgekit.runs.population import Population, describe_population, population_differences, transfer_obstacles
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input
@@ -316,8 +316,7 @@ def test_an_audit_that_corrects_nothing_does_not_replace_the_record_of_one_that_
     (found,) = audit(run, said(dict(enumerate(truth[:100])), selection="convenience")).scorers
     assert run.audits["tone"].record == before
     assert any(
-        f"n=60, is kept, because this audit gives no corrected mean; to replace it, delete {audit_record_file_name(before)}"
-        in note
+        f"n=60, is kept, because this audit gives no corrected mean; to replace it, delete {before.file_name}" in note
         for note in found.notes
     )
     (unknown,) = audit(run, said(dict(enumerate(truth[:30])), source="unknown")).scorers

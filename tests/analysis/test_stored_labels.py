@@ -14,7 +14,7 @@ from judgekit.analysis.label_plan import plan_labels
 from judgekit.analysis.labels import HumanLabel
 from judgekit.analysis.stored_labels import add_labels, stored_labels
 from judgekit.errors import ConfigError, StoreError, TraceError
-from judgekit.runs.audit_records import audit_record_path, write_audit_record
+from judgekit.runs.audit_records import write_audit_record
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input
 from judgekit.runs.schema import LabelRow
@@ -309,7 +309,7 @@ def test_labels_of_unknown_source_are_not_stored(run, said):
 
 def test_a_changed_audit_record_is_void_and_says_so(run, said):
     audit(run, said(dict(enumerate(TRUTH))))
-    path = audit_record_path(run.audits["tone"].record, run.audits_folder)
+    path = run.audits_folder / run.audits["tone"].record.file_name
     fields = json.loads(path.read_text())
     path.write_text(json.dumps(fields))  # written otherwise, it says the same
     assert run.audits["tone"].record is not None

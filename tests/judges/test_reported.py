@@ -85,8 +85,8 @@ def warnings(a: Run, b: Run) -> list[str]:
 
 def test_a_model_that_changes_within_a_run_is_said_wherever_the_run_is_summed_up(scored):
     found = scored((APRIL, "fp_a"), (APRIL, "fp_a"), (APRIL, "fp_a"), (JULY, "fp_b"))
-    assert found.summary[GOAL].reported_models == {"openai/judge-model": {APRIL: 3, JULY: 1}}
-    assert found.summary[GOAL].fingerprints == {"openai/judge-model": {"fp_a": 3, "fp_b": 1}}
+    assert found.summary[GOAL].answers.models == {"openai/judge-model": {APRIL: 3, JULY: 1}}
+    assert found.summary[GOAL].answers.fingerprints == {"openai/judge-model": {"fp_a": 3, "fp_b": 1}}
     said = f"openai/judge-model answered as 2 models: {APRIL} (3), {JULY} (1)"
     assert [place for place, text in shown(found).items() if said not in text] == []
 

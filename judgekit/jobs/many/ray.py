@@ -3,12 +3,12 @@
 import asyncio
 import os
 import tempfile
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple, Protocol, cast
+from typing import Any, NamedTuple
 
 from judgekit.distribution import install_command
 from judgekit.errors import ConfigError, JudgekitError, WorkerError, count_text, truncated
@@ -34,37 +34,6 @@ _ANSWER = 10.0
 """Seconds in which a cluster has to answer."""
 _REASON = 300
 """The most characters of Ray's reason why a worker died."""
-
-
-class _ActorMethod(Protocol):
-    def remote(self, *arguments: object) -> Awaitable[object]: ...
-
-
-class _Actor(Protocol):
-    ready: _ActorMethod
-    score: _ActorMethod
-    stop: _ActorMethod
-
-
-class _ActorClass(Protocol):
-    def options(self, **settings: object) -> "_ActorClass": ...
-    def remote(self, *arguments: object) -> _Actor: ...
-
-
-class _Exceptions(Protocol):
-    RayError: type[Exception]
-
-
-class _Ray(Protocol):
-    exceptions: _Exceptions
-
-    def is_initialized(self) -> bool: ...
-    def init(self, **settings: object) -> Mapping[str, object]: ...
-    def shutdown(self) -> None: ...
-    def remote(self, kind: type) -> _ActorClass: ...
-    def put(self, value: object) -> object: ...
-    def kill(self, actor: _Actor) -> None: ...
-    def cluster_resources(self) -> Mapping[str, float]: ...
 
 
 class _Outcome(NamedTuple):
@@ -176,7 +145,7 @@ class RayExecutor:
     say: Callable[[str], object]
 
     async def execute(self, job: ScoringJob, tally: Tally, should_stop: Callable[[], bool]) -> ReadingProblems:
-        """See `judgekit.jobs.many.scoring.Executor`.
+        """See `judgekit.jobs.many.scoring.Execute`.
 
         Raises:
             WorkerError: Workers cannot start, or a block was given up since its workers died.
@@ -205,12 +174,12 @@ class _Pool:
         job: The arguments of each worker.
     """
 
-    def __init__(self, ray: _Ray, recorder: Recorder, tally: Tally, job: Sequence[object]) -> None:
+    def __init__(self, ray: Any, recorder: Recorder, tally: Tally, job: Sequence[object]) -> None:
         self.problems = ReadingProblems()
         self._ray, self._recorder, self._tally, self._job = ray, recorder, tally, job
         self._kind = ray.remote(Worker).options(num_cpus=1, max_restarts=0, max_task_retries=0)
         self._blocks = asyncio.Queue[_Block]()
-        self._actors: set[_Actor] = set()
+        self._actors = set[Any]()
         self._failed_starts = 0
         self._error: Exception | None = None  # no other block is begun
         self._lost: Exception | None = None  # the other blocks are scored
@@ -261,7 +230,7 @@ class _Pool:
                 self._actors.discard(actor)
                 self._ray.kill(actor)
 
-    async def _has_started(self, actor: _Actor) -> bool:
+    async def _has_started(self, actor: Any) -> bool:
         try:
             await actor.ready.remote()
         except self._ray.exceptions.RayError as error:
@@ -272,13 +241,13 @@ class _Pool:
         self._failed_starts = 0
         return True
 
-    async def _feed(self, actor: _Actor) -> None:
+    async def _feed(self, actor: Any) -> None:
         """Give blocks to a worker until it dies."""
         is_alive = True
         while is_alive:
             block = await self._blocks.get()
             try:
-                self._record(cast("_Outcome", await actor.score.remote(str(block.shard))))
+                self._record(await actor.score.remote(str(block.shard)))
             except self._ray.exceptions.RayError as error:
                 is_alive = False
                 self._give_back(block, error)
@@ -308,19 +277,19 @@ def _reason(error: Exception) -> str:
     return truncated(" ".join(str(error).split()), _REASON)
 
 
-def _load() -> _Ray:
+def _load() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
-        ray = import_module("ray")
+        ray: Any = import_module("ray")
     except ImportError as error:
         raise ConfigError(f"Ray cannot be imported ({error}): {install_command('ray')}") from error
     with suppress(AttributeError):  # the lines of lost machines would stand in the progress; Ray has no other switch
         ray._private.worker._worker_logs_enabled = False  # noqa: SLF001 - as Ray's own debugger does
-    return cast("_Ray", ray)
+    return ray
 
 
 @asynccontextmanager
-async def _cluster(ray: _Ray, say: Callable[[str], object]) -> AsyncGenerator[int]:
+async def _cluster(ray: Any, say: Callable[[str], object]) -> AsyncGenerator[int]:
     """Connect to the cluster that is there, or else start one on this machine, and yield the number of its CPUs."""
     if ray.is_initialized():
         yield _cpus(ray)
@@ -349,9 +318,9 @@ async def _check_last_address() -> None:
     Raises:
         ConnectionError: It does not answer.
     """
-    services = import_module("ray._private.services")  # there is no other way to ask
+    services: Any = import_module("ray._private.services")  # there is no other way to ask
     try:
-        await _check_address(cast("str | None", services.find_bootstrap_address(None)) or "")
+        await _check_address(services.find_bootstrap_address(None) or "")
     except WorkerError as error:
         raise ConnectionError(str(error)) from error
 
@@ -372,5 +341,5 @@ async def _check_address(address: str) -> None:
     writer.close()
 
 
-def _cpus(ray: _Ray) -> int:
+def _cpus(ray: Any) -> int:
     return max(1, int(ray.cluster_resources().get("CPU", 0)))

@@ -76,7 +76,7 @@ class WorkerExecutor:
     claims: BlockClaims
 
     async def execute(self, job: ScoringJob, tally: Tally, should_stop: Callable[[], bool]) -> ReadingProblems:
-        """See `judgekit.jobs.many.scoring.Executor`."""
+        """See `judgekit.jobs.many.scoring.Execute`."""
         workers = _Workers(job, self.worker_count, self.claims)
         tally.worker_counts = workers.counts
         try:
