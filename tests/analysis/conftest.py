@@ -1,5 +1,6 @@
 """What tests of audits share: runs of a judge, and human labels."""
 
+import random
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from judgekit.analysis.labels import HumanLabel
+from judgekit.analysis.sampling import draw_samples
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, RunRecord, ScorerRecord
@@ -17,6 +19,7 @@ from judgekit.traces.message import AIMessage
 from judgekit.traces.sample import Sample
 
 TONE = {"fitting": 1.0, "lacking": 0.0}
+Verdicts = tuple[list[float], list[float]]
 
 
 def _judged(
@@ -56,6 +59,42 @@ def _judged(
         recorder.add_row(Row.of(index, sample, score))
     recorder.flush()
     return Run(kept, kept.change(record.model_copy(update={"ended_at": now()})))
+
+
+def imperfect(
+    n: int, share: float = 0.7, sensitivity: float = 0.95, specificity: float = 0.85, seed: int = 0
+) -> Verdicts:
+    """What is so of n samples, and what a judge with these errors says."""
+    dice = random.Random(seed)  # noqa: S311 - no secret
+    truth = [float(dice.random() < share) for _ in range(n)]
+    right = [dice.random() < (sensitivity if one else specificity) for one in truth]
+    return truth, [one if is_right else 1 - one for one, is_right in zip(truth, right, strict=True)]
+
+
+def drawn_from(
+    run: Run,
+    truth: Sequence[object],
+    n: int,
+    *,
+    by_verdict: bool = False,
+    include_skipped: bool = False,
+    seed: int = 0,
+    **fields: object,
+) -> list[HumanLabel]:
+    """What people say of samples of a run that are drawn."""
+    return [
+        HumanLabel(
+            sample=drawn.id,
+            scorer="tone",
+            value=truth[drawn.number],
+            run=run.number,
+            number=drawn.number,
+            selection=drawn.selection,
+            probability=drawn.probability,
+            **fields,
+        )
+        for drawn in draw_samples(run, "tone", n, by_verdict=by_verdict, include_skipped=include_skipped, seed=seed)
+    ]
 
 
 def _said(values: Mapping[int, object], **fields: object) -> list[HumanLabel]:

@@ -4,7 +4,6 @@ import random
 from math import inf, nan
 
 import pytest
-from scipy.special import betaincinv
 from sklearn.metrics import cohen_kappa_score
 
 from judgekit.analysis.audit import audit
@@ -17,34 +16,10 @@ from judgekit.runs.results import Run
 from judgekit.runs.rows import Input
 from judgekit.score import JudgeCall, Score
 from judgekit.stats.wilson import wilson
+from tests.analysis.conftest import TONE, drawn_from, imperfect
 
 pytestmark = pytest.mark.usefixtures("quick")
-TONE = {"fitting": 1.0, "lacking": 0.0}
 FAILED = Score.failed("tone", "broken", error="OverloadError")
-
-
-def imperfect(n, *, share=0.7, sensitivity=0.95, specificity=0.85, seed=0):
-    """What is so of n samples, and what a judge with these errors says."""
-    dice = random.Random(seed)  # noqa: S311 - no secret
-    truth = [float(dice.random() < share) for _ in range(n)]
-    right = [dice.random() < (sensitivity if one else specificity) for one in truth]
-    return truth, [one if is_right else 1 - one for one, is_right in zip(truth, right, strict=True)]
-
-
-def drawn_from(run, truth, n, *, by_verdict=False, seed=0, **fields):
-    return [
-        HumanLabel(
-            sample=one.id,
-            scorer="tone",
-            value=truth[one.number],
-            run=run.number,
-            number=one.number,
-            selection=one.selection,
-            probability=one.probability,
-            **fields,
-        )
-        for one in draw_samples(run, "tone", n, by_verdict=by_verdict, seed=seed)
-    ]
 
 
 def tone(found):
@@ -59,13 +34,8 @@ def test_a_binary_judge_is_held_against_a_random_sample(judged):
     found = tone(audit(run, labels))
     human = [truth[one.number] for one in labels]
     said = [verdicts[one.number] for one in labels]
-    assert (found.kind, found.sample_count, found.labels, found.annotators, found.selection) == (
-        "binary",
-        100,
-        100,
-        1,
-        "random",
-    )
+    assert (found.kind, found.sample_count, found.labels) == ("binary", 100, 100)
+    assert (found.annotators, found.selection) == (1, "random")
     assert list(found.agreement) == ["kappa", "agreement", "AC1", "sensitivity", "specificity"]
     kappa = found.agreement["kappa"]
     assert kappa.value == pytest.approx(cohen_kappa_score(human, said))
@@ -77,11 +47,8 @@ def test_a_binary_judge_is_held_against_a_random_sample(judged):
     sensitivity = found.agreement["sensitivity"]
     assert (sensitivity.value, (sensitivity.low, sensitivity.high)) == (tp / (tp + fn), wilson(tp, tp + fn)[:2])
     assert found.judge_mean.value == sum(verdicts) / 400
-    assert (found.correction.method, found.correction.assumptions, found.correction.unavailable_reason) == (
-        "PPI++",
-        "",
-        "",
-    )
+    assert found.correction.method == "PPI++"
+    assert found.correction.assumptions == found.correction.unavailable_reason == ""
     corrected = found.correction.corrected
     assert corrected.low < sum(truth) / 400 < corrected.high
     assert found.correction.effective_labels > 100
@@ -125,17 +92,6 @@ def test_of_a_frequent_verdict_that_is_never_seen_to_be_wrong_few_errors_are_rul
     assert wilson(counts.tn, counts.tn + counts.fp).low == pytest.approx(900 / 926, abs=0.005)
 
 
-def test_of_a_frequent_verdict_that_is_never_seen_to_be_wrong_some_are_held_to_be(judged):
-    verdicts = [1.0] * 100 + [0.0] * 900
-    run = judged(verdicts)
-    drawn = draw_samples(run, "tone", 60, by_verdict=True)
-    wrong = [one.number for one in drawn if verdicts[one.number]][:3]
-    truth = [float(one == 1 and index not in wrong) for index, one in enumerate(verdicts)]
-    agreement = tone(audit(run, drawn_from(run, truth, 60, by_verdict=True))).agreement["agreement"]
-    assert agreement.value == pytest.approx(0.1 * 0.9 + 0.9)
-    assert agreement.low < 0.1 * 0.9 + 0.9 * betaincinv(30.5, 0.5, 0.025) + 0.01  # the 900 alone may be as far off
-
-
 @pytest.mark.parametrize(
     ("chosen", "said"),
     [
@@ -158,25 +114,20 @@ def test_labels_chosen_by_something_that_shows_are_refused(chosen, said, judged)
     assert found.correction.unavailable_reason.startswith("the labeled samples differ from the others: ")
     assert said in found.correction.unavailable_reason
     assert "judgekit label 1 draws a random sample" in found.correction.unavailable_reason
-    blank = HumanLabel(sample="s1", scorer="tone")
-    assert tone(audit(run, [*labels, blank])).correction.unavailable_reason.endswith(
-        "judgekit label 1 draws a random sample"
-    )
+    blank = tone(audit(run, [*labels, HumanLabel(sample="s1", scorer="tone")]))
+    assert blank.correction.unavailable_reason.endswith("judgekit label 1 draws a random sample")
     assert found.guarantee.unavailable_reason == found.correction.unavailable_reason
     assert any("only for the labeled samples, which differ from the others" in note for note in found.notes)
 
 
 def test_labels_of_which_nobody_says_how_they_were_chosen_are_used_if_nothing_speaks_against_it(judged):
     truth, verdicts = imperfect(400)
-    run = judged(verdicts)
     labels = [HumanLabel(sample=f"s{index}", scorer="tone", value=truth[index]) for index in range(3, 400, 4)]
-    correction = tone(audit(run, labels)).correction
-    assert correction.method == "stratified PPI++"
-    assert (
-        "samples of each verdict are a random sample of those of the run; the drawing is not recorded"
-        in correction.assumptions
-    )
-    assert any("which may not be a random sample" in note for note in tone(audit(run, labels)).notes)
+    found = tone(audit(judged(verdicts), labels))
+    assert found.correction.method == "stratified PPI++"
+    assumed = "samples of each verdict are a random sample of those of the run; the drawing is not recorded"
+    assert assumed in found.correction.assumptions
+    assert any("which may not be a random sample" in note for note in found.notes)
 
 
 def test_labels_that_were_chosen_by_the_verdict_by_less_than_shows_do_no_harm(judged, said):
@@ -192,23 +143,23 @@ def test_labels_that_were_chosen_by_the_verdict_by_less_than_shows_do_no_harm(ju
 def test_where_a_verdict_has_too_few_labels_these_are_held_for_a_random_sample_of_the_run(judged, said):
     verdicts = [0.0] + [1.0] * 99
     found = tone(audit(judged(verdicts), said({index: index % 5 > 0 for index in range(40, 70)})))
-    assert (found.correction.method, found.correction.effective_labels) == (
-        "labels alone",
-        None,
-    )  # the judge says the same of all
-    assert (
-        "the labeled samples are a random sample of those of the run; the drawing is not recorded"
-        in found.correction.assumptions
-    )
+    # the judge says the same of all
+    assert (found.correction.method, found.correction.effective_labels) == ("labels alone", None)
+    assumed = "the labeled samples are a random sample of those of the run; the drawing is not recorded"
+    assert assumed in found.correction.assumptions
 
 
 def test_five_labels_are_refused(judged, said):
     truth, verdicts = imperfect(100)
     run = judged(verdicts)
     found = tone(audit(run, drawn_from(run, truth, 5)))
-    assert found.sample_count == 5
-    assert found.correction.corrected is None
+    assert (found.sample_count, found.correction.corrected) == (5, None)
     assert "only 5 labeled samples" in found.correction.unavailable_reason
+    single = tone(audit(judged([1.0] * 20), said({0: 1}))).correction
+    assert single.unavailable_reason == "only 1 labeled sample; at least 10 are needed"
+    applying = said({at: truth[at] if at < 9 else "n/a" for at in range(60)}, selection="random")
+    few = "only 9 labeled samples to which the question applies; at least 10 are needed"
+    assert tone(audit(run, applying)).correction.unavailable_reason == few
 
 
 def test_trials_of_one_task_count_as_one(judged):
@@ -266,22 +217,20 @@ def test_continuous_values_are_held_together_by_alpha_and_a_rank_correlation(jud
 def test_several_people_are_held_against_each_other_too(judged, said):
     truth, verdicts = imperfect(120)
     dice = random.Random(1)  # noqa: S311 - no secret
-    labels = [
-        one
-        for name in ("ann", "bob", "cem")
-        for one in said(
-            {index: abs(value - (dice.random() < 0.1)) for index, value in enumerate(truth)}, annotator=name
-        )
-    ]
+    labels = []
+    for name in ("ann", "bob", "cem"):
+        opinions = {index: abs(value - (dice.random() < 0.1)) for index, value in enumerate(truth)}
+        labels += said(opinions, annotator=name)
     found = tone(audit(judged(verdicts), labels))
     among = found.human_agreement
     assert (among.samples, found.annotators, found.labels) == (120, 3, 360)
     assert among.agreement["two people"].value == pytest.approx(0.82, abs=0.08)  # 0.9**2 + 0.1**2
     assert among.agreement["judge with one person"].value > 0.75
     assert among.passed is True
-    assert among.alternative_test.startswith(
-        "the judge may replace one of them: this is shown for 100% of those tested"
-    )
+    shown = "the judge may replace one of them: this is shown for 100% of those tested"
+    assert among.alternative_test.startswith(shown)
+    two = tone(audit(judged(verdicts), labels[:240])).human_agreement  # too few for the test
+    assert (two.samples, two.passed, two.alternative_test) == (120, None, "")
     assert "a sample that several people labeled counts once, split among their labels" in found.notes
 
 
@@ -296,11 +245,9 @@ def test_that_a_judge_may_not_stand_in_for_a_person_is_not_said_but_only_that_it
     assert strict.alternative_test.startswith(
         "not shown that the judge may replace one of them: this is shown for 0% of"
     )
-    assert strict.alternative_test.endswith(
-        "epsilon 0.1: being cheaper, it may be the closer one up to 10 percentage points less often)"
-    )
+    cheaper = "epsilon 0.1: being cheaper, it may be the closer one up to 10 percentage points less often)"
+    assert strict.alternative_test.endswith(cheaper)
     assert mild.alternative_test.startswith("the judge may replace one of them")
-    assert "epsilon 0.4: being cheaper, it may be the closer one up to 40 percentage points" in mild.alternative_test
     assert audit(run, labels) == audit(run, labels, epsilon=ANNOTATOR_EPSILONS["experts"])
 
 
@@ -318,10 +265,8 @@ def test_people_who_differ_on_a_rare_verdict_alone_hardly_differ_on_the_run(judg
 
 def test_a_sample_on_which_people_differ_is_shared_among_what_they_say(judged, said):
     verdicts = [1.0] * 12 + [0.0] * 8
-    labels = [
-        *said({index: int(index < 10) for index in range(20)}, annotator="ann"),
-        *said({0: 0, 1: 0}, annotator="bob"),
-    ]
+    labels = said({index: int(index < 10) for index in range(20)}, annotator="ann")
+    labels += said({0: 0, 1: 0}, annotator="bob")
     found = tone(audit(judged(verdicts), labels))
     assert (found.sample_count, found.labels, found.unused_labels) == (20, 22, {})
     # Of the 10 that ann passes, bob fails 2, so that people pass 9 and fail 11; the judge passes 2 that ann fails.
@@ -337,13 +282,8 @@ def test_a_sample_on_which_people_differ_is_shared_among_what_they_say(judged, s
 
 def test_two_people_who_split_count_in_the_errors_that_a_later_run_is_corrected_by(judged, said, tmp_path):
     run = judged([1.0, 0.0] * 20, store=tmp_path / "runs.sqlite")
-    audit(
-        run,
-        [
-            *said({at: (at + 1) % 2 for at in range(40)}, annotator="a"),
-            *said(dict.fromkeys(range(4), 0), annotator="b"),
-        ],
-    )
+    labels = said({at: (at + 1) % 2 for at in range(40)}, annotator="a")
+    audit(run, [*labels, *said(dict.fromkeys(range(4), 0), annotator="b")])
     # Samples 0 and 2, which the judge passes, are passed by one of two.
     assert run.audits["tone"].record.counts.model_dump() == pytest.approx({"tp": 19, "fp": 1, "fn": 0, "tn": 20})
 
@@ -353,11 +293,7 @@ NOT_APPLICABLE = {**TONE, "not_applicable": "skipped"}
 
 def test_labels_that_say_the_question_does_not_apply_count_in_agreement_and_leave_the_mean(judged, said):
     verdicts = [1.0] * 12 + [0.0] * 8
-    human = {
-        **dict.fromkeys(range(8), 1),
-        **dict.fromkeys(range(8, 12), "not_applicable"),
-        **dict.fromkeys(range(12, 20), 0),
-    }
+    human = dict(enumerate([1] * 8 + ["not_applicable"] * 4 + [0] * 8))
     found = tone(audit(judged(verdicts, scale=NOT_APPLICABLE), said(human)))
     assert (found.sample_count, found.unused_labels) == (20, {})
     assert found.correction.corrected.value == 0.5  # 8 of 16
@@ -367,10 +303,8 @@ def test_labels_that_say_the_question_does_not_apply_count_in_agreement_and_leav
     kappa = cohen_kappa_score(human_verdicts, ["pass" if one else "fail" for one in verdicts])
     assert found.agreement["kappa"].value == pytest.approx(kappa)
     assert found.confusion["not_applicable"] == {"lacking": 0, "fitting": 4, "not_applicable": 0}
-    assert (
-        "according to people, the question does not apply to 4 of the 20 labeled samples that the judge scored"
-        in found.notes
-    )
+    note = "according to people, the question does not apply to 4 of the 20 labeled samples that the judge scored"
+    assert note in found.notes
     assert "the corrected mean covers the samples to which the question applies according to people" in found.notes
     assert {one.index for one in found.disagreements} == {*range(8, 12)}
 
@@ -388,10 +322,8 @@ def test_the_corrected_mean_of_a_random_sample_leaves_out_what_the_question_does
 
 def test_people_who_say_of_all_samples_that_the_question_does_not_apply_leave_no_mean(judged, said):
     found = tone(audit(judged([1.0] * 20), said(dict.fromkeys(range(20), "n/a"))))
-    assert (
-        found.correction.unavailable_reason
-        == "according to people, the question applies to none of the labeled samples"
-    )
+    none = "according to people, the question applies to none of the labeled samples"
+    assert found.correction.unavailable_reason == none
 
 
 def test_ordinal_values_are_as_far_from_does_not_apply_as_they_can_be_from_each_other(judged, said):
@@ -430,12 +362,7 @@ def test_samples_that_the_judge_skipped_can_be_drawn_and_count(judged):
     assert {one.number for one in drawn} == {*range(300)}
     # Half of what the judge skipped should have been judged, and would have failed.
     truth = [1.0] * 150 + [0.0] * 50 + ["n/a", 0.0] * 50
-    labels = [
-        HumanLabel(
-            sample=one.id, scorer="tone", value=truth[one.number], selection=one.selection, probability=one.probability
-        )
-        for one in draw_samples(run, "tone", 120, include_skipped=True, seed=3)
-    ]
+    labels = drawn_from(run, truth, 120, include_skipped=True, seed=3)
     found = tone(audit(run, labels))
     assert (found.selection, found.sample_count, found.unused_labels) == ("random", 120, {})
     assert found.judge_mean.value == 0.75
@@ -448,15 +375,6 @@ def test_samples_that_the_judge_skipped_can_be_drawn_and_count(judged):
         note.endswith("applies according to people, among the 300 of 350 that the judge scored or skipped")
         for note in found.notes
     )
-
-
-def test_labels_that_were_picked_by_hand_correct_no_mean(judged, said):
-    truth, verdicts = imperfect(100)
-    run = judged(verdicts)
-    found = tone(audit(run, said(dict(enumerate(truth[:60])), selection="convenience")))
-    assert found.selection == "convenience"
-    assert found.correction.corrected is None
-    assert "were picked by hand (selection is convenience)" in found.correction.unavailable_reason
 
 
 def test_versions_of_a_scorer_that_were_audited_on_the_same_recordings_are_counted(judged, said, tmp_path):
@@ -482,27 +400,20 @@ def test_one_class_only_leaves_kappa_undefined_and_says_so(judged, said):
 
 def test_what_could_not_be_used_is_counted_and_named(judged, said):
     run = judged([1.0] * 20 + [FAILED])
-    labels = said({**dict.fromkeys(range(15), 1), 15: None, 20: 1, 77: 1})
-    found = audit(run, labels)
+    found = audit(run, said({**dict.fromkeys(range(15), 1), 15: None, 20: 1, 77: 1}))
     assert tone(found).unused_labels == {"drawn and left blank": 1, "failed by the judge": 1}
     assert found.unmatched == {"run 1 has no score for 's77'": 1}
     assert any("the judge scored: 20 of 21." in note for note in tone(found).notes)
-
-
-def test_labels_of_no_sample_are_refused_with_their_names(judged, said):
-    found = audit(judged([1.0] * 20), said({77: 1}))
-    assert tone(found).correction.unavailable_reason == "no label can be used"
-    assert "run 1 has no score for 's77'" in found.unmatched
-    assert tone(found).sample_count == 0
+    none = audit(run, said({77: 1}))
+    assert (tone(none).correction.unavailable_reason, tone(none).sample_count) == ("no label can be used", 0)
+    assert none.unmatched == found.unmatched
 
 
 def test_without_labels_nothing_is_corrected(judged):
     found = tone(audit(judged([1.0] * 20)))
     assert (found.agreement, found.judge_mean.value) == ({}, 1)
-    assert (
-        found.correction.unavailable_reason
-        == "there are no labels: judgekit label 1 draws samples to label, and --labels FILE reads the labels"
-    )
+    reason = "there are no labels: judgekit label 1 draws samples to label, and --labels FILE reads the labels"
+    assert found.correction.unavailable_reason == reason
 
 
 def test_a_judge_that_favors_long_conversations_is_found_out(judged, said):
@@ -518,12 +429,8 @@ def test_pairwise_flips_and_the_place_that_they_prefer_are_counted(judged, said)
         return Score.scored("tone", 0.5, label="position_bias", details=details)
 
     same = Score.scored("tone", 0.5, label="same", details={"flipped": False, "verdicts": []})
-    scores = [pair("trace", "baseline")] * 3 + [
-        pair("baseline", "trace"),
-        pair("trace", "trace"),
-        pair("tie", "baseline"),
-        same,
-    ]
+    scores = [pair("trace", "baseline")] * 3 + [pair("baseline", "trace"), pair("trace", "trace")]
+    scores += [pair("tie", "baseline"), same]
     bias = tone(audit(judged(scores, scale={}), ())).bias
     assert bias["position"].value == pytest.approx(4 / 6)
     assert bias["first place preferred, where it flips"].value == 0.75
@@ -561,24 +468,12 @@ def test_no_guarantee_is_given_that_labels_cannot_carry(scale, drawn, confidence
     assert why in found.unavailable_reason
 
 
-def test_three_verdicts_drawn_at_any_rate_count_for_what_they_stand_for(judged):
-    scale = {"bad": 0.0, "fair": 0.5, "good": 1.0}
-    verdicts = [0.0] * 101 + [0.5] * 211 + [1.0] * 688
-    run = judged(verdicts, scale=scale)
-    labels = [one.model_copy(update={"value": 1.0}) for one in drawn_from(run, verdicts, 90, by_verdict=True)]
-    found = tone(audit(run, labels))
-    low, high = found.agreement["agreement"].low, found.agreement["agreement"].high
-    assert found.agreement["agreement"].value == pytest.approx(0.688, abs=0.01)
-    assert low < 0.688 < high
-    assert found.correction.method == "stratified PPI++"
-
-
-def test_a_verdict_of_which_hardly_any_sample_is_labeled_is_named(judged, said):
-    run = judged([1.0] * 50 + [0.0] * 50)
-    found = tone(audit(run, said(dict.fromkeys([*range(20), 60], 1), selection="stratified")))
-    assert found.correction.unavailable_reason == (
-        "people labeled 1 of the samples with the verdict 'lacking'; each verdict needs at least 2"
-    )
+def test_a_verdict_of_which_hardly_any_sample_is_labeled_is_named_by_its_label_or_value(judged, said):
+    labels = said(dict.fromkeys([*range(20), 60], 1), selection="stratified")
+    for scale, name in ((TONE, "'lacking'"), ({}, "0.0")):
+        run = judged([1.0] * 50 + [0.0] * 50, scale=scale)
+        reason = f"people labeled 1 of the samples with the verdict {name}; each verdict needs at least 2"
+        assert tone(audit(run, labels)).correction.unavailable_reason == reason
 
 
 def test_samples_of_one_task_alone_carry_no_mean(judged, said):
@@ -594,24 +489,18 @@ def test_what_people_cannot_tell_is_no_label(judged, said):
     assert found.correction.assumptions == "samples that people cannot tell about are like the others"
 
 
-@pytest.mark.parametrize(
-    ("labels", "options", "said"),
-    [
-        (
-            [HumanLabel(sample="s1", scorer="tune", value=1)],
-            {},
-            "no scorer of run 1 is called 'tune', did you mean 'tone'?",
-        ),
+def test_what_cannot_be_audited_says_why(judged):
+    unknown = "no scorer of run 1 is called 'tune', did you mean 'tone'?"
+    for labels, options, reason in (
+        ([HumanLabel(sample="s1", scorer="tune", value=1)], {}, unknown),
         ([], {"guarantee": 0}, "guarantee must be between 0 and 1, found 0"),
         ([], {"guarantee": 0.1, "delta": inf}, "delta must be between 0 and 1, found inf"),
         ([], {"epsilon": 1}, "epsilon must be at least 0 and below 1, found 1"),
         ([], {"epsilon": nan}, "epsilon must be at least 0 and below 1, found nan"),
-    ],
-)
-def test_what_cannot_be_audited_says_why(labels, options, said, judged):
-    with pytest.raises(ConfigError) as refused:
-        audit(judged([1.0] * 3), labels, **options)
-    assert said in str(refused.value)
+    ):
+        with pytest.raises(ConfigError) as refused:
+            audit(judged([1.0] * 3), labels, **options)
+        assert reason in str(refused.value)
 
 
 def test_an_audit_is_the_same_each_time_and_leaves_an_audit_record(judged, tmp_path):
@@ -624,12 +513,8 @@ def test_an_audit_is_the_same_each_time_and_leaves_an_audit_record(judged, tmp_p
     audit_record = run.audits["tone"].record
     assert run.audited == {"tone": f"audited less than a day ago: {audit_record.summary}"}
     assert audit_record.summary.startswith("kappa .")
-    assert (audit_record.sample_count, audit_record.selection, audit_record.run, audit_record.fingerprint) == (
-        60,
-        "random",
-        1,
-        run.scorers[0].signature,
-    )
+    assert (audit_record.sample_count, audit_record.selection, audit_record.run) == (60, "random", 1)
+    assert audit_record.fingerprint == run.scorers[0].signature
     assert (audit_record.population.samples, audit_record.labeled.samples) == (200, 60)
     assert audit_record.counts == tone(found).counts
 
@@ -656,13 +541,6 @@ def test_of_equal_disagreements_that_comes_first_of_which_the_judge_was_surest(j
     assert [one.index for one in found.disagreements] == [1, 2, 0]
 
 
-def test_two_people_are_too_few_for_the_alternative_annotator_test(judged, said):
-    truth, verdicts = imperfect(60)
-    labels = [one for name in ("ann", "bob") for one in said(dict(enumerate(truth)), annotator=name)]
-    among = tone(audit(judged(verdicts), labels)).human_agreement
-    assert (among.samples, among.passed, among.alternative_test) == (60, None, "")
-
-
 def test_an_audit_record_counts_no_more_than_independent_samples_would_tell(judged, said, tmp_path):
     truth, verdicts = imperfect(40)
     run = judged(verdicts * 4, store=tmp_path / "runs.sqlite", groups=[f"task {index % 40}" for index in range(160)])
@@ -671,24 +549,14 @@ def test_an_audit_record_counts_no_more_than_independent_samples_would_tell(judg
     assert sum(run.audits["tone"].record.counts.model_dump().values()) == pytest.approx(40, abs=4)  # 4 alike each
 
 
-def test_a_judge_that_is_never_seen_to_be_wrong_has_an_interval_all_the_same(judged, said):
-    verdicts = [1.0, 0.0] * 30
-    agreement = tone(audit(judged(verdicts), said(dict(enumerate(verdicts))))).agreement
-    for name in ("kappa", "AC1", "agreement"):
-        assert (agreement[name].value, agreement[name].high) == (1, 1)
-        assert 0.8 < agreement[name].low < 0.95
-
-
 def test_samples_that_were_left_blank_for_what_shows_are_missed(judged):
     truth, verdicts = imperfect(400)
     run = judged(verdicts, messages=lambda index: 1 + index % 40)
     drawn = drawn_from(run, truth, 80)
     honest = [one.model_copy(update={"value": None}) if at % 2 else one for at, one in enumerate(drawn)]
     correction = tone(audit(run, honest)).correction
-    assert (correction.unavailable_reason, correction.assumptions) == (
-        "",
-        "samples that were left blank are like the others",
-    )
+    assert correction.unavailable_reason == ""
+    assert correction.assumptions == "samples that were left blank are like the others"
     short = [one.model_copy(update={"value": None}) if one.number % 40 > 20 else one for one in drawn]
     found = tone(audit(run, short, guarantee=0.2))
     assert found.correction.unavailable_reason.startswith("the labeled samples differ from the others: messages")
@@ -701,11 +569,6 @@ def test_where_people_differ_a_verdict_is_wrong_for_a_guarantee_by_the_share_of_
     labels = said(dict.fromkeys(range(60), 1), annotator="ann")
     split = tone(audit(run, [*labels, *said({0: 0, 1: 0}, annotator="bob")], guarantee=0.1)).guarantee
     assert split.risk.value == pytest.approx(1 / 60)
-
-
-def test_one_label_is_one(judged, said):
-    correction = tone(audit(judged([1.0] * 20), said({0: 1}))).correction
-    assert correction.unavailable_reason == "only 1 labeled sample; at least 10 are needed"
 
 
 def test_labels_of_which_nobody_says_who_gave_them_give_no_audit_record(judged, said, tmp_path):
@@ -724,6 +587,7 @@ def test_labels_picked_by_hand_guarantee_nothing_and_their_audit_says_what_they_
     run = judged([Score.scored("tone", 1.0, confidence=0.9)] * 200)
     found = tone(audit(run, said(dict.fromkeys(range(150), 1), selection="convenience"), guarantee=0.1))
     assert found.guarantee.unavailable_reason == ("the labeled samples were picked by hand (selection is convenience)")
+    assert found.correction.unavailable_reason.startswith("the labeled samples were picked by hand (selection is")
     assert any(note.endswith("only for the labeled samples, which were picked by hand") for note in found.notes)
     assert found.sections[0].notes == ("150 labels on 150 samples labeled by people and by the judge; picked by hand",)
 
@@ -759,22 +623,6 @@ def test_a_sample_that_one_person_left_blank_and_another_labeled_is_not_lost(jud
     assert (found.correction.unavailable_reason, found.correction.assumptions) == ("", "")
 
 
-def test_labels_of_few_samples_to_which_the_question_applies_are_refused(judged, said):
-    truth, verdicts = imperfect(200)
-    run = judged(verdicts)
-    human = {at: truth[at] if at < 9 else "n/a" for at in range(60)}
-    correction = tone(audit(run, said(human, selection="random"))).correction
-    assert correction.unavailable_reason == (
-        "only 9 labeled samples to which the question applies; at least 10 are needed"
-    )
-
-
-def test_a_verdict_without_a_label_is_named_by_its_value(judged, said):
-    run = judged([Score.scored("tone", value) for value in [1.0] * 50 + [0.0] * 50])
-    found = tone(audit(run, said(dict.fromkeys([*range(20), 60], 1), selection="stratified")))
-    assert found.correction.unavailable_reason.startswith("people labeled 1 of the samples with the verdict 0.0;")
-
-
 def test_labels_of_another_run_may_be_of_verdicts_that_this_run_has_none_of(judged, said, tmp_path):
     scores = [Score.scored("tone", value, label=f"{value}") for value in [0.0, 0.25, 0.5, 1.0] * 5]
     path = tmp_path / "runs.sqlite"
@@ -797,15 +645,8 @@ def test_labels_only_of_samples_that_the_judge_skipped_are_not_like_the_others(s
 
 def test_sheets_with_and_without_samples_that_the_judge_skipped_are_no_random_sample_together(judged):
     run = judged([1.0] * 100 + [0.0] * 50 + [SKIPPED] * 150, scale=NOT_APPLICABLE)
-    drawn = {
-        one.id: one
-        for one in (*draw_samples(run, "tone", 90, include_skipped=True), *draw_samples(run, "tone", 60, seed=1))
-    }
-    labels = [
-        HumanLabel(sample=one.id, scorer="tone", value=1, selection=one.selection, probability=one.probability)
-        for one in drawn.values()
-    ]
-    found = tone(audit(run, labels))
+    sheets = (*drawn_from(run, [1] * 300, 90, include_skipped=True), *drawn_from(run, [1] * 300, 60, seed=1))
+    found = tone(audit(run, {label.number: label for label in sheets}.values()))
     assert found.selection == "unknown"
     assert "several sheets were joined, and some may leave out samples that the judge skipped" in found.notes
     assert "verdicts ('skipped'" in found.correction.unavailable_reason
@@ -839,9 +680,10 @@ def test_people_who_differ_on_whether_ordinal_labels_apply_disagree(judged, said
 def test_what_a_corrected_mean_assumes_begins_with_who_gave_the_labels(judged, said):
     truth, verdicts = imperfect(200)
     assumes = tone(audit(judged(verdicts), said(dict(enumerate(truth[:60])), source="unknown"))).correction.assumptions
-    assert assumes.startswith(
+    unknown = (
         "no label is the verdict of a judge (their source is unknown), and the labeled samples of each verdict are"
     )
+    assert assumes.startswith(unknown)
 
 
 @pytest.mark.parametrize(("model", "is_said"), [(None, True), ("m-2025-04", False)])
@@ -850,21 +692,6 @@ def test_a_provider_that_reports_no_model_is_named(model, is_said, judged):
     found = tone(audit(judged([Score.scored("tone", 1.0, calls=[call])] * 3)))
     told = any("reports no model for answers of openai/m," in note for note in found.notes)
     assert told == is_said
-
-
-def test_of_samples_that_were_drawn_by_verdict_there_is_no_alternative_annotator_test(judged):
-    truth, verdicts = imperfect(200)
-    run = judged(verdicts)
-    labels = {
-        by_verdict: [
-            one
-            for name in ("ann", "bob", "eve")
-            for one in drawn_from(run, truth, 80, by_verdict=by_verdict, annotator=name)
-        ]
-        for by_verdict in (False, True)
-    }
-    assert tone(audit(run, labels[False])).human_agreement.passed is True
-    assert tone(audit(run, labels[True])).human_agreement.passed is None
 
 
 def test_samples_that_were_picked_to_be_read_are_left_out_and_counted(judged):

@@ -1,6 +1,5 @@
 """Differences of runs, corrected by labels on both, on other samples of each, or on one alone."""
 
-import random
 import re
 
 import numpy as np
@@ -9,20 +8,16 @@ import pytest
 from judgekit import Sample, run, scorer
 from judgekit.analysis.compare import compare
 from judgekit.analysis.labels import HumanLabel
-from judgekit.analysis.sampling import draw_samples
 from judgekit.errors import ConfigError
 from judgekit.score import Score
 from judgekit.stats.corrected_difference import LabeledTasks, corrected_difference
+from tests.analysis.conftest import drawn_from, imperfect
 
 N = 300
 
 
 def outcomes(share, sensitivity, specificity, seed):
-    """What is so of N samples, and what a judge with these errors says."""
-    dice = random.Random(seed)  # noqa: S311 - no secret
-    truth = [float(dice.random() < share) for _ in range(N)]
-    right = [dice.random() < (sensitivity if one else specificity) for one in truth]
-    return truth, [one if is_right else 1 - one for one, is_right in zip(truth, right, strict=True)]
+    return imperfect(N, share, sensitivity, specificity, seed)
 
 
 @pytest.fixture
@@ -37,21 +32,6 @@ def labels_of(run, truth, numbers, **fields):
     return [
         HumanLabel(sample=f"s{one}", number=one, scorer="tone", value=truth[one], run=run.number, **fields)
         for one in numbers
-    ]
-
-
-def drawn_from(run, truth, n, **how):
-    return [
-        HumanLabel(
-            sample=one.id,
-            number=one.number,
-            scorer="tone",
-            value=truth[one.number],
-            run=run.number,
-            selection=one.selection,
-            probability=one.probability,
-        )
-        for one in draw_samples(run, "tone", n, **how)
     ]
 
 

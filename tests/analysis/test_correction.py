@@ -11,28 +11,21 @@ from judgekit.analysis.audit import audit
 from judgekit.analysis.correction import JudgeErrors, corrected_mean, independent_share, rogan_gladen
 from judgekit.analysis.gates import check_gates
 from judgekit.analysis.labels import HumanLabel
-from judgekit.analysis.sampling import draw_samples
 from judgekit.runs.audit_records import ConfusionCounts
 from judgekit.runs.population import Population, describe_population, population_differences, transfer_obstacles
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input
 from judgekit.score import JudgeCall, Score
 from judgekit.stats.misclassification import rogan_gladen as estimated
+from tests.analysis.conftest import drawn_from, imperfect
 
 pytestmark = pytest.mark.usefixtures("quick")
-
-
-def verdicts_of(n, share, *, sensitivity=0.95, specificity=0.85, seed=0):
-    dice = random.Random(seed)  # noqa: S311 - no secret
-    truth = [float(dice.random() < share) for _ in range(n)]
-    right = [dice.random() < (sensitivity if one else specificity) for one in truth]
-    return truth, [one if is_right else 1 - one for one, is_right in zip(truth, right, strict=True)]
 
 
 @pytest.fixture
 def audited(judged, said, tmp_path):
     """A run of 200 samples, all of them labeled and audited, in a file in which later runs are kept too."""
-    truth, verdicts = verdicts_of(200, 0.6)
+    truth, verdicts = imperfect(200, 0.6)
     run = judged(verdicts, store=tmp_path / "runs.sqlite")
     audit(run, said(dict(enumerate(truth))))
     return run
@@ -44,7 +37,7 @@ def test_the_audited_run_has_the_correction_of_its_audit(audited):
 
 
 def test_a_later_run_of_the_same_judge_is_corrected_by_its_errors_in_the_audit(audited, judged):
-    truth, verdicts = verdicts_of(500, 0.9, seed=1)
+    truth, verdicts = imperfect(500, 0.9, seed=1)
     run = judged(verdicts, store=audited.store.path)
     found = corrected_mean(run, "tone")
     counts = audited.audits["tone"].record.counts
@@ -58,36 +51,22 @@ def test_a_later_run_of_the_same_judge_is_corrected_by_its_errors_in_the_audit(a
 
 def test_labels_drawn_by_verdict_are_of_the_population_of_their_run(judged, tmp_path):
     path = tmp_path / "runs.sqlite"
-    truth, verdicts = verdicts_of(500, 0.9)
-    _, others = verdicts_of(500, 0.9, seed=1)
+    truth, verdicts = imperfect(500, 0.9)
+    _, others = imperfect(500, 0.9, seed=1)
     first, second = (
         judged(one, store=path, messages=lambda at, one=one: 3 + at % 5 + 6 * int(not one[at]))
         for one in (verdicts, others)
     )
-    labels = [
-        HumanLabel(sample=one.id, scorer="tone", value=truth[one.number], selection=one.selection)
-        for one in draw_samples(first, "tone", 100, by_verdict=True)
-    ]
-    audit(first, labels)
-    assert (corrected_mean(second, "tone").unavailable_reason, corrected_mean(second, "tone").method) == (
-        "",
-        "Rogan-Gladen",
-    )
+    audit(first, drawn_from(first, truth, 100, by_verdict=True))
+    found = corrected_mean(second, "tone")
+    assert (found.unavailable_reason, found.method) == ("", "Rogan-Gladen")
 
 
 def test_a_run_that_went_on_since_its_audit_is_to_be_audited_again(audited, judged):
     audited.store._db.execute("DELETE FROM scores WHERE sample = 7")
     later = type(audited)(audited.store, audited.record)
-    assert (
-        "run 1 has other scores than run 1 had when it was audited" in corrected_mean(later, "tone").unavailable_reason
-    )
-
-
-def test_a_run_with_fewer_scores_of_the_same_mean_is_to_be_audited_again(judged, said, tmp_path):
-    run = judged([1.0] * 40, store=tmp_path / "runs.sqlite")
-    audit(run, said(dict.fromkeys(range(40), 1)))
-    run.store._db.execute("DELETE FROM scores WHERE sample = 7")
-    assert "audit it again" in corrected_mean(Run(run.store, run.record), "tone").unavailable_reason
+    reason = corrected_mean(later, "tone").unavailable_reason
+    assert "run 1 has other scores than run 1 had when it was audited" in reason
 
 
 def test_a_run_of_the_same_recordings_has_their_correction_as_long_as_its_scores_are_the_same(judged, said, tmp_path):
@@ -95,7 +74,7 @@ def test_a_run_of_the_same_recordings_has_their_correction_as_long_as_its_scores
         inputs = (Input(path="x.jsonl", sha256="ab", size=1, modified_at=0),)
         return Run(run.store, run.store.change(run.record.model_copy(update={"inputs": inputs})))
 
-    truth, verdicts = verdicts_of(40, 0.6)
+    truth, verdicts = imperfect(40, 0.6)
     first, again, other = (
         recorded(judged(one, store=tmp_path / "runs.sqlite")) for one in (verdicts, verdicts, [1.0] * 40)
     )
@@ -109,10 +88,10 @@ def test_a_run_of_the_same_recordings_has_their_correction_as_long_as_its_scores
 def test_labels_of_another_run_correct_this_one_and_give_no_audit_record_in_the_place_of_a_better_one(
     audited, judged, said
 ):
-    _, verdicts = verdicts_of(300, 0.9, seed=2)
+    _, verdicts = imperfect(300, 0.9, seed=2)
     run = judged(verdicts, store=audited.store.path)
     audit_record = audited.audits["tone"].record
-    elsewhere = said(dict(enumerate(verdicts_of(200, 0.6)[0])), run=1)
+    elsewhere = said(dict(enumerate(imperfect(200, 0.6)[0])), run=1)
     (found,) = audit(run, elsewhere).scorers
     assert (found.selection, found.sample_count, found.correction) == ("elsewhere", 200, corrected_mean(run, "tone"))
     assert found.correction.method == "Rogan-Gladen"
@@ -134,21 +113,19 @@ def test_labels_of_another_run_correct_this_one_and_give_no_audit_record_in_the_
     ],
 )
 def test_another_population_and_another_judge_are_refused(options, why, audited, judged):
-    run = judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path, **options)
+    run = judged(imperfect(300, 0.6, seed=1)[1], store=audited.store.path, **options)
     found = corrected_mean(run, "tone")
     assert found.corrected is None
     assert why in found.unavailable_reason
 
 
 def test_other_domains_are_another_population(judged, said, tmp_path):
-    truth, verdicts = verdicts_of(200, 0.6)
+    truth, verdicts = imperfect(200, 0.6)
     first = judged(verdicts, store=tmp_path / "runs.sqlite", domains=["air"] * 200)
     audit(first, said(dict(enumerate(truth))))
     run = judged(verdicts, store=first.store.path, domains=["air"] * 60 + ["retail"] * 140)
-    assert (
-        "other error rates here than on the labeled samples of run 1: domains ('air' 30% and 100%)"
-        in corrected_mean(run, "tone").unavailable_reason
-    )
+    other = "other error rates here than on the labeled samples of run 1: domains ('air' 30% and 100%)"
+    assert other in corrected_mean(run, "tone").unavailable_reason
 
 
 def errors(rows, population, tp, fp, fn, tn):
@@ -178,30 +155,22 @@ def test_errors_that_tell_nothing_of_this_run_are_refused(counts, said, judged):
 
 
 def test_where_the_agent_is_not_recorded_nothing_is_carried_over(judged):
-    run = judged([1.0, 0.0] * 50)
-    rows = list(run.rows(scorer="tone"))
-    assert (
-        "the agent is not recorded here or there"
-        in errors(rows, describe_population(rows, {}), 40, 5, 5, 40).unavailable_reason
-    )
+    rows = list(judged([1.0, 0.0] * 50).rows(scorer="tone"))
+    found = errors(rows, describe_population(rows, {}), 40, 5, 5, 40)
+    assert "the agent is not recorded here or there" in found.unavailable_reason
 
 
 def test_errors_on_one_agent_are_not_carried_over_to_another(audited, judged):
-    run = judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path, agent="agent-2")
+    run = judged(imperfect(300, 0.6, seed=1)[1], store=audited.store.path, agent="agent-2")
     found = corrected_mean(run, "tone")
     assert found.corrected is None
     assert "different agents: 'agent-2' here, 'agent-1' there" in found.unavailable_reason
     assert found.unavailable_reason.endswith("label a sample of this run")
-    badge = run.audited["tone"]
-    assert badge.startswith(
-        "audited less than a day ago on run 1, which may differ from this one (different agents: 'agent-2' here, 'agent-1' there): kappa "
-    )
-    unknown = judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path, agent=None)
+    apart = "which may differ from this one (different agents: 'agent-2' here, 'agent-1' there): kappa "
+    assert run.audited["tone"].startswith(f"audited less than a day ago on run 1, {apart}")
+    unknown = judged(imperfect(300, 0.6, seed=1)[1], store=audited.store.path, agent=None)
     assert "the agent is not recorded here" in corrected_mean(unknown, "tone").unavailable_reason
     assert "the agent is not recorded here" in unknown.audited["tone"]
-    assert (
-        corrected_mean(judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path), "tone").corrected is not None
-    )
 
 
 def test_every_agent_that_tried_a_task_is_of_the_population(judged):
@@ -233,17 +202,17 @@ def test_where_not_all_agents_are_known_it_is_said_why(agents, why):
 
 
 def test_a_run_of_the_same_kind_says_on_which_run_its_judge_was_audited(audited, judged):
-    run = judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path)
+    run = judged(imperfect(300, 0.6, seed=1)[1], store=audited.store.path)
     assert run.audited["tone"].startswith("audited less than a day ago on run 1: kappa ")
     assert audited.audited["tone"].startswith("audited less than a day ago: kappa ")
 
 
 def test_each_agents_recordings_keep_an_audit_record_of_their_own(audited, judged, said):
-    truth, verdicts = verdicts_of(100, 0.6, seed=3)
+    truth, verdicts = imperfect(100, 0.6, seed=3)
     other = judged(verdicts, store=audited.store.path, agent="agent-2")
     audit(other, said(dict(enumerate(truth))))
     assert (audited.audits["tone"].record.run, other.audits["tone"].record.run) == (1, 2)
-    later = judged(verdicts_of(300, 0.6, seed=4)[1], store=audited.store.path, agent="agent-2")
+    later = judged(imperfect(300, 0.6, seed=4)[1], store=audited.store.path, agent="agent-2")
     assert later.audits["tone"].record.run == 2
     assert corrected_mean(later, "tone").method == "Rogan-Gladen"
 
@@ -255,10 +224,8 @@ def test_an_audit_of_fewer_labels_does_not_replace_the_record_of_more(audited, s
     (found,) = audit(audited, said(dict.fromkeys(range(0, 200, 4), 1))).scorers
     assert found.sample_count == 50
     assert audited.audits["tone"].record == before
-    assert any(
-        "the audit record of run 1, n=200, is kept, because this audit has only 50 labeled samples" in one
-        for one in found.notes
-    )
+    kept = "the audit record of run 1, n=200, is kept, because this audit has only 50 labeled samples"
+    assert any(kept in note for note in found.notes)
 
 
 def answered(values, model):
@@ -268,18 +235,16 @@ def answered(values, model):
 
 
 def test_another_model_behind_the_name_needs_labels_of_its_own_and_gets_an_audit_record(judged, said, tmp_path):
-    truth, verdicts = verdicts_of(100, 0.6)
+    truth, verdicts = imperfect(100, 0.6)
     first = judged(answered(verdicts, "a-1"), store=tmp_path / "runs.sqlite")
     audit(first, said(dict(enumerate(truth))))
-    second = judged(answered(verdicts_of(80, 0.6, seed=1)[1], "a-2"), store=first.store.path)
-    assert second.audited["tone"].startswith(
-        "not audited (the audit record of run 1 is void: openai/a answered as 'a-1' in the audit"
-    )
+    second = judged(answered(imperfect(80, 0.6, seed=1)[1], "a-2"), store=first.store.path)
+    void = "not audited (the audit record of run 1 is void: openai/a answered as 'a-1' in the audit"
+    assert second.audited["tone"].startswith(void)
     assert corrected_mean(second, "tone").corrected is None
     (carried,) = audit(second, said(dict(enumerate(truth)), run=1)).scorers
-    assert carried.unused_labels == {
-        "run 1 has another judge: openai/a answered as 'a-1' in the audit and as 'a-2' here": 100
-    }
+    other = "run 1 has another judge: openai/a answered as 'a-1' in the audit and as 'a-2' here"
+    assert carried.unused_labels == {other: 100}
     audit(second, said(dict.fromkeys(range(40), 1)))
     assert second.audited["tone"].startswith("audited less than a day ago: kappa ")
     again = judged(answered(verdicts, "a-2"), store=first.store.path)
@@ -287,11 +252,11 @@ def test_another_model_behind_the_name_needs_labels_of_its_own_and_gets_an_audit
 
 
 def test_labels_that_dispute_whether_the_question_applies_are_not_carried_over(judged, said, tmp_path):
-    truth, verdicts = verdicts_of(200, 0.6)
+    truth, verdicts = imperfect(200, 0.6)
     run = judged(verdicts, store=tmp_path / "runs.sqlite")
     audit(run, said({**dict(enumerate(truth)), 0: "n/a", 1: "n/a"}))
     assert corrected_mean(run, "tone").corrected is not None
-    later = judged(verdicts_of(200, 0.6, seed=1)[1], store=run.store.path)
+    later = judged(imperfect(200, 0.6, seed=1)[1], store=run.store.path)
     assert "disagree on whether the question applies" in corrected_mean(later, "tone").unavailable_reason
 
 
@@ -300,44 +265,31 @@ def test_where_the_question_applies_to_no_labeled_sample_nothing_is_carried_over
     run = judged([skipped] * 40, store=tmp_path / "runs.sqlite")
     audit(run, said(dict.fromkeys(range(40), "n/a")))
     later = judged([1.0, 0.0] * 20, store=run.store.path)
-    assert (
-        "the verdicts on the labeled samples of run 1 are not all 0 or 1"
-        in corrected_mean(later, "tone").unavailable_reason
-    )
+    reason = corrected_mean(later, "tone").unavailable_reason
+    assert "the verdicts on the labeled samples of run 1 are not all 0 or 1" in reason
 
 
 def test_an_audit_that_corrects_nothing_does_not_replace_the_record_of_one_that_does(judged, said, tmp_path):
-    truth, verdicts = verdicts_of(200, 0.6)
+    truth, verdicts = imperfect(200, 0.6)
     run = judged(verdicts, store=tmp_path / "runs.sqlite")
-    audit(run, [one.model_copy(update={"value": truth[one.number]}) for one in labels_drawn(run, 60)])
+    audit(run, drawn_from(run, truth, 60))
     before = run.audits["tone"].record
     with run.store.transaction() as db:  # as a file of runs without these labels
         db.execute("DELETE FROM labels")
     (found,) = audit(run, said(dict(enumerate(truth[:100])), selection="convenience")).scorers
     assert run.audits["tone"].record == before
-    assert any(
-        f"n=60, is kept, because this audit gives no corrected mean; to replace it, delete {before.file_name}" in note
-        for note in found.notes
-    )
+    kept = f"n=60, is kept, because this audit gives no corrected mean; to replace it, delete {before.file_name}"
+    assert any(kept in note for note in found.notes)
     (unknown,) = audit(run, said(dict(enumerate(truth[:30])), source="unknown")).scorers
     assert not any("is kept, because" in note for note in unknown.notes)
 
 
 def test_errors_on_samples_that_were_picked_by_hand_are_not_carried_over(judged, said, tmp_path):
-    truth, verdicts = verdicts_of(200, 0.6)
+    truth, verdicts = imperfect(200, 0.6)
     run = judged(verdicts, store=tmp_path / "runs.sqlite")
     audit(run, said(dict(enumerate(truth[:100])), selection="convenience"))
-    later = judged(verdicts_of(200, 0.6, seed=1)[1], store=run.store.path)
+    later = judged(imperfect(200, 0.6, seed=1)[1], store=run.store.path)
     assert corrected_mean(later, "tone").unavailable_reason == "the labeled samples of run 1 were picked by hand"
-
-
-def labels_drawn(run, n):
-    return [
-        HumanLabel(
-            sample=one.id, scorer="tone", number=one.number, selection=one.selection, probability=one.probability
-        )
-        for one in draw_samples(run, "tone", n)
-    ]
 
 
 def test_values_that_are_no_verdicts_of_yes_or_no_are_refused(judged, said, tmp_path):
@@ -348,7 +300,7 @@ def test_values_that_are_no_verdicts_of_yes_or_no_are_refused(judged, said, tmp_
 
 
 def test_labels_that_were_chosen_are_not_carried_over_to_later_runs(judged, said, tmp_path):
-    truth, verdicts = verdicts_of(400, 0.7)
+    truth, verdicts = imperfect(400, 0.7)
     first = judged(verdicts, store=tmp_path / "runs.sqlite")
     audit(first, said({index: truth[index] for index in range(400) if not verdicts[index] or index % 12 == 0}))
     run = judged(verdicts[:300], store=first.store.path)
@@ -401,13 +353,12 @@ def test_gates_ask_for_corrected_means_and_say_why_there_is_none(audited, judged
     assert not void.met
     assert "judge.model was 'm-1' and is 'm-2'); judgekit audit 2 compares its judge with human labels" in str(void)
     (alone,) = check_gates(judged([1.0] * 40), ["tone.corrected >= 0"]).gates
-    assert str(alone).startswith(
-        "not met: tone.corrected >= 0: tone has no corrected value: not audited; judgekit audit"
-    )
+    not_met = "not met: tone.corrected >= 0: tone has no corrected value: not audited; judgekit audit"
+    assert str(alone).startswith(not_met)
 
 
 def test_trials_of_one_task_count_once_in_a_population_and_as_their_spread_says_in_its_correction(judged):
-    _, verdicts = verdicts_of(50, 0.5)
+    _, verdicts = imperfect(50, 0.5)
     found = []
     for groups in ((), [f"task {index % 50}" for index in range(200)]):
         run = judged(verdicts * 4, groups=groups)
