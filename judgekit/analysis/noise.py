@@ -14,7 +14,7 @@ from judgekit.errors import count_text
 from judgekit.runs.intervals import Estimate
 from judgekit.runs.repeats import Repeats, first_details, repeat_value
 from judgekit.runs.rows import Row
-from judgekit.stats.components import VarianceComponents, request_plans, variance_components
+from judgekit.stats.components import VarianceComponents, variance_components
 
 Side: TypeAlias = Literal["repeat", "member", "order"]
 _PREFERRED = {"trace": 1.0, "tie": 0.5, "baseline": 0.0}
@@ -203,10 +203,6 @@ def _advice(
         yield f"No two {repeated}s of a sample differ (at most {most:.0%} would, judging by these): {then}."
     if components is None:
         return
-    if side != "repeat":
-        yield from _splits(components, side, repeats)
-    elif rate.value:
-        yield from _further_repeats(components, repeats)
     if components.negative:
         unseen = ", ".join(_names(side)[name] for name in components.negative)
         yield f"Too small to measure here, and taken as 0: the variance of {unseen}."
@@ -214,37 +210,3 @@ def _advice(
         yield f"Left out of the components of variance, for lack of a value of each {side}: {count_text(components.excluded_items, 'sample')}."
     if side == "repeat":
         yield "Repeats show how far this judge repeats itself. What another prompt or judge would say, only a panel shows."
-
-
-def _splits(components: VarianceComponents, side: Side, repeats: int) -> Iterator[str]:
-    """Yield the value of several members or orders, compared with several repeats of one."""
-    several = components.prompts
-    if repeats == 1:
-        together, alone = components.verdict_error(several, 1), components.verdict_error(1, 1)
-        if together is not None and alone:
-            yield f"Standard error of a verdict: {alone:.2g} with one {side}, {together:.2g} with {several} {side}s together."
-        return
-    requests = several * repeats
-    splits = [
-        plan for plan in request_plans(components, requests, prompts=several) if plan.prompts * plan.repeats == requests
-    ]
-    if splits and (best := splits[0]).error < (worst := splits[-1]).error:
-        yield (
-            f"{count_text(best.prompts, side)} x {count_text(best.repeats, 'repeat')} beat {worst.prompts} x {worst.repeats} here: "
-            f"standard error of a verdict {best.error:.2g} instead of {worst.error:.2g}, as far as {several} {side}s can tell."
-        )
-
-
-def _further_repeats(components: VarianceComponents, repeats: int) -> Iterator[str]:
-    """Yield the value of one more repeat of each sample, compared with as many requests for further samples."""
-    items = components.items
-    verdict, more = components.verdict_error(1, repeats), components.verdict_error(1, repeats + 1)
-    mean, drawn = components.mean_error(items, 1, repeats), components.mean_error(items, 1, repeats + 1)
-    widened = components.mean_error(items + items // repeats, 1, repeats)
-    if verdict is None or more is None or mean is None or drawn is None or widened is None:
-        return
-    yield (
-        f"One more repeat of each sample ({items:,} repeats) would bring the standard error of a verdict from "
-        f"{verdict:.2g} to {more:.2g}, and that of the mean from {mean:.2g} to {drawn:.2g}; spent on further samples, "
-        f"they would bring that of the mean to {widened:.2g}."
-    )

@@ -1,9 +1,6 @@
-"""Variance components of a judge's verdicts, and the value of further requests."""
+"""Variance components of a judge's verdicts."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,8 +18,6 @@ class VarianceComponents:
         interaction: The variance from prompts that order items differently; ``None`` if only one was used, in which
             case it is part of ``item``.
         repeat: The variance between repeats; ``None`` for one repeat each, where it is part of ``interaction``.
-        items: The number of items behind the estimates.
-        prompts: The number of prompts behind the estimates.
         excluded_items: The number of items left out because they lack a verdict for some prompt.
         negative: The names of components with a negative estimate, which is set to 0: they are too small to measure.
     """
@@ -31,36 +26,8 @@ class VarianceComponents:
     prompt: float | None
     interaction: float | None
     repeat: float | None
-    items: int
-    prompts: int
     excluded_items: int = 0
     negative: tuple[str, ...] = ()
-
-    def verdict_error(self, prompts: int, repeats: int) -> float | None:
-        """Return the standard error of an item's verdict, the mean of ``repeats`` repeats for each of ``prompts`` prompts.
-
-        sqrt((prompt + interaction) / P + repeat / (P * R)), the absolute error (Brennan 2001, chapter 4). If only one
-        prompt was ever used, it is the error around that prompt's long-run mean.
-
-        Returns:
-            ``None`` for several prompts if only one was used, and for several repeats if there was only one each.
-        """
-        _at_least_one(prompts=prompts, repeats=repeats)
-        if (prompts > 1 and self.prompt is None) or (repeats > 1 and self.repeat is None):
-            return None
-        by_prompt = (self.prompt or 0) + (self.interaction or 0)
-        return sqrt(by_prompt / prompts + (self.repeat or 0) / (prompts * repeats))
-
-    def mean_error(self, items: int, prompts: int, repeats: int) -> float | None:
-        """Return the standard error of the mean over ``items`` items that are a sample of many.
-
-        sqrt(item / I + prompt / P + interaction / (I * P) + repeat / (I * P * R)). ``None`` as for `verdict_error`.
-        """
-        _at_least_one(items=items)
-        if (error := self.verdict_error(prompts, repeats)) is None:
-            return None
-        shared = (self.prompt or 0) / prompts
-        return sqrt(shared + (self.item + error**2 - shared) / items)
 
 
 def variance_components(values: ArrayLike) -> VarianceComponents | None:
@@ -120,47 +87,6 @@ def variance_components(values: ArrayLike) -> VarianceComponents | None:
         prompt=shown["prompt"],
         interaction=shown["interaction"],
         repeat=shown["repeat"],
-        items=items,
-        prompts=prompts,
         excluded_items=left_out,
         negative=tuple(name for name, estimate in estimates.items() if estimate is not None and estimate < -_ROUNDING),
     )
-
-
-class RequestPlan(NamedTuple):
-    """A way to spend requests on an item.
-
-    Attributes:
-        prompts: The number of prompts.
-        repeats: The number of repeats of each prompt.
-        error: The standard error of the verdict, which is the mean of all repeats.
-    """
-
-    prompts: int
-    repeats: int
-    error: float
-
-
-def request_plans(components: VarianceComponents, requests: int, *, prompts: int) -> Sequence[RequestPlan]:
-    """Return the ways to spend at most ``requests`` requests on an item, those with the smallest standard error first.
-
-    Each number of prompts up to ``prompts``, the number available, is combined with as many repeats as the requests
-    allow, or with one if the component of repeats is unknown. If the component of prompts is unknown, only one prompt is
-    considered. For equal errors, fewer prompts come first.
-
-    Raises:
-        ValueError: ``requests`` or ``prompts`` is below 1.
-    """
-    _at_least_one(requests=requests, prompts=prompts)
-    splits: list[RequestPlan] = []
-    for some in range(1, min(prompts, requests) + 1):
-        repeats = 1 if components.repeat is None else requests // some
-        if (error := components.verdict_error(some, repeats)) is not None:
-            splits.append(RequestPlan(some, repeats, error))
-    return sorted(splits, key=lambda split: (round(split.error, 12), split.prompts))
-
-
-def _at_least_one(**numbers: int) -> None:
-    for name, number in numbers.items():
-        if number < 1:
-            raise ValueError(f"expected 1 or more {name}, found {number}")

@@ -1,40 +1,18 @@
 """Plans of labels, against the published formula, the audits that follow them, and what cannot be planned."""
 
-import random
-
 import pytest
 
 from judgekit.analysis.audit import audit
 from judgekit.analysis.label_plan import plan_labels
-from judgekit.analysis.labels import HumanLabel
-from judgekit.analysis.sampling import draw_samples
 from judgekit.errors import ConfigError
 from judgekit.score import Score
+from tests.analysis.conftest import drawn_from, imperfect
 
 pytestmark = pytest.mark.usefixtures("quick")
 
 
-def said(n, sensitivity=0.9, specificity=0.8, seed=0):
-    """What is so of n samples, and what a judge with these errors says."""
-    dice = random.Random(seed)  # noqa: S311 - no secret
-    truth = [float(dice.random() < 0.7) for _ in range(n)]
-    right = [dice.random() < (sensitivity if one else specificity) for one in truth]
-    return truth, [one if is_right else 1 - one for one, is_right in zip(truth, right, strict=True)]
-
-
-def labels_of(run, truth, n, seed=0):
-    return [
-        HumanLabel(
-            sample=one.id,
-            number=one.number,
-            scorer="tone",
-            value=truth[one.number],
-            run=run.number,
-            selection="random",
-            probability=one.probability,
-        )
-        for one in draw_samples(run, "tone", n, seed=seed)
-    ]
+def said(n):
+    return imperfect(n, 0.7, 0.9, 0.8)
 
 
 GATES = ("corrected >= 0.7", "corrected.lower >= 0.7", "corrected.upper <= 0.9")
@@ -60,13 +38,14 @@ def test_at_least_as_many_are_drawn_as_a_corrected_mean_needs(judged):
 def test_what_an_audit_found_is_planned_with(judged, tmp_path):
     truth, verdicts = said(400)
     run = judged(verdicts, store=tmp_path / "runs.sqlite")
-    (tone,) = audit(run, labels_of(run, truth, 80)).scorers
+    (tone,) = audit(run, drawn_from(run, truth, 80)).scorers
     plan = plan_labels(run, "tone", half_width=0.06)
     assert plan.agreement == (tone.agreement["kappa"].low, "the lower bound of kappa in the audit of run 1")
     assert plan.mean == (tone.correction.corrected.value, "corrected")
 
 
-def test_a_gate_on_a_bound_takes_more_labels_than_on_the_mean_and_a_useful_judge_saves_some(judged):
+def test_a_gate_on_a_bound_takes_more_labels_than_on_the_mean_and_a_useful_judge_saves_some(judged, monkeypatch):
+    monkeypatch.setattr("judgekit.stats.label_planning._DRAWS", 100)
     run = judged(said(500)[1])
     plans = [plan_labels(run, "tone", gate=f"tone.{gate}", agreement=0.6, mean=0.8) for gate in GATES]
     assert [plan.aim for plan in plans] == [f"tone.{gate}, met with a probability of 80%" for gate in GATES]
@@ -105,7 +84,7 @@ def test_what_cannot_be_planned_is_refused(judged):
         ({}, "pass --half-width or --gate, which says what the labels are for"),
         (
             {"half_width": 0.1, "gate": "tone.corrected >= 0.1"},
-            "pass --half-width or --gate, which says what the labels are for",
+            "pass --half-width or --gate, which says what the labels",
         ),
         ({"half_width": 0.6}, "half_width must be between 0 and 0.5, found 0.6"),
         ({"half_width": 0.1, "agreement": -0.1}, "agreement must be between 0 and 1"),
