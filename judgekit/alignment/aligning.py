@@ -254,7 +254,6 @@ class Aligning:
     async def _test(
         self, scorer: PromptScorer, old: Mapping[int, Score], look: int | None
     ) -> tuple[AlignmentVerdict, TestedCandidate]:
-        """Test the chosen candidate once."""
         every = self._in("test")
         self.announce(f"testing the best of them on {len(every)} held-out samples: {await _plan(every, [scorer])}")
         rows = await self._judge(every, [self.scorer, scorer])
@@ -265,7 +264,6 @@ class Aligning:
     def _compared(
         self, cases: Sequence[Case], old: Mapping[int, Score], rows: Sequence[Row], scorers: Sequence[PromptScorer]
     ) -> JudgedSamples:
-        """Return the errors of old and new questions, without samples on which the old one failed."""
         new = {(row.index, row.scorer): row.score for row in rows}
         kept = [(index, case) for index, case in enumerate(cases) if old[id(case)].status != "failed"]
         human_values = [np.nan if case.human_value is None else case.human_value for _, case in kept]
@@ -306,7 +304,6 @@ class Aligning:
     # Results.
 
     def _hash(self, questions: Sequence[str]) -> str:
-        """Return a hash of the old question, new ones, the labels and the design."""
         record = ScorerRecord.of(self.scorer)
         labels = sorted((recording_key(case.sample), case.role, repr(case.human_value)) for case in self.cases)
         whole = json.dumps([record.name, record.signature, questions, labels, self.design])

@@ -193,7 +193,6 @@ def _class_rates(samples: JudgedSamples, chosen: int, value: float) -> tuple[flo
 
 
 def _is_harmed(samples: JudgedSamples, gains: NDArray[np.float64], value: float) -> bool:
-    """Return whether the candidate is shown to lose more than 5 points on what people pass, or on what they fail."""
     those = samples.human_values == value
     groups = [group for group, is_chosen in zip(samples.groups, those, strict=True) if is_chosen]
     lost = paired_interval(-gains[those], groups) if those.any() else None

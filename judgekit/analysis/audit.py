@@ -310,7 +310,6 @@ class _Auditing:
         return JudgeErrors(where, len(self.pairs.samples), None if refused else counts, refused, self.labeled)
 
     def _guarantee_obstacle(self, selection_bias: str) -> str:
-        """Return why these labels support no guarantee; empty if they may."""
         if not self.matched.samples:
             return "there are no labels"
         if not self.is_same_run:
@@ -397,7 +396,6 @@ class _Auditing:
             yield f"the corrected mean covers the samples to which the question applies according to people{which}"
 
     def _store_record(self, findings: ScorerAudit, chosen: str) -> None:
-        """Store an audit record, if there were labels."""
         folder = self.run.audits_folder
         if (
             not findings.sample_count

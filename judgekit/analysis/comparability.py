@@ -152,7 +152,6 @@ def _change_warnings(a: Run, pairs: SamplePairs) -> Iterator[str]:
 
 
 def _counted(a: Run, pairs: SamplePairs, numbers: Numbers) -> str:
-    """Return the number of these pairs, with some of their ids."""
     shown = numbers[:_NAMED].tolist()
     ids = {row.index: row.sample_id for row in a.rows(numbers=shown)}
     more = ", ..." if len(numbers) > len(shown) else ""

@@ -305,7 +305,6 @@ def _pair(a: _Answers, b: _Answers, closeness: ClosenessTest | None) -> JudgePai
 
 
 def _closeness(a: _Answers, b: _Answers) -> Mapping[int, tuple[float, float]]:
-    """Return how close both judges are to people, by sample."""
     return {
         index: (
             1 - fmean(abs(a.value(index) - human) for human in a.human_values[index]),

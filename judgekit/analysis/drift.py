@@ -102,7 +102,6 @@ def check_outcome(anchors: AnchorSet) -> AnchorsCheck:
 
 
 def _table(anchors: AnchorSet) -> Sequence[Sequence[float]]:
-    """Return a row of verdicts per anchor, as `judgekit.stats.drift.detect_drift` takes them."""
     columns = [draws for draws in anchors.draws if draws]
     return [
         [

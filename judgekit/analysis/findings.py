@@ -324,7 +324,6 @@ def _scorer_html(scorer: ScorerAudit) -> str:
 
 
 def _confusion_html(scorer: ScorerAudit) -> str:
-    """Return the confusion matrix as HTML, with human labels down and the judge's across."""
     names = list(dict.fromkeys([*scorer.confusion, *(name for row in scorer.confusion.values() for name in row)]))
     if not 0 < len(names) <= _CLASSES:
         return ""

@@ -194,7 +194,6 @@ def _under_half(line: ScorerSummary) -> str:
 
 
 def _unmeasured(line: ScorerSummary) -> str:
-    """Return why a scorer scored no sample."""
     reasons = (f"{times}: {one_line(reason, REASON_SHOWN)}" for times, reason in line.unscored_reasons())
     return f"{line.scorer} scored none of {line.qualifier}{count_text(line.total, 'sample')}: {'; '.join(reasons)}"
 
@@ -324,7 +323,6 @@ class Gate:
         return value, explanation, f"{below} {self._shown(self.bound)}: {low:,} of {len(line.values):,} scored samples"
 
     def _corrected_value(self, correction: Correction) -> tuple[float | None, str]:
-        """Return a corrected number of a scorer, or ``None``, and an explanation."""
         figure = correction.corrected
         if figure is None:
             return None, f"{self.scorer} has no corrected value: {correction.unavailable_reason}"
@@ -380,7 +378,6 @@ def _syntax_error(text: str, column: int, problem: object, fields: GateFields) -
 def _scorer_and_field(
     text: str, name: str, column: int, scorers: Collection[str], fields: GateFields
 ) -> tuple[str | None, str]:
-    """Return the scorer and the field that a gate names."""
     parts = [(scorer, name[len(scorer) + 1 :]) for scorer in scorers if name.startswith(f"{scorer}.")]
     meant: list[tuple[str | None, str]] = [
         *([(name, fields.default)] if name in scorers and fields.default else []),
@@ -406,7 +403,6 @@ def _scorer_and_field(
 
 
 def _bound(text: str, bound: str, column: int, field: str, fields: GateFields) -> tuple[float, bool]:
-    """Return the number that a gate names, and whether it is a share."""
     try:
         number = float(bound.removesuffix("%"))
     except ValueError:

@@ -180,7 +180,6 @@ def _goal(
 
 
 def _audited_agreement(run: Run, scorer: str) -> tuple[float, str]:
-    """Return the agreement in the judge's audit record."""
     status = run.audits[scorer]
     for name in _AGREEMENT:
         if status.record is not None and (figure := status.record.agreement.get(name)) and figure.low is not None:

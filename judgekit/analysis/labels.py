@@ -184,13 +184,11 @@ def read_label_file(path: Path | str, *, names: Mapping[str, str] | None = None,
 
 
 def _own(labels: Sequence[HumanLabel], names: Mapping[str, str]) -> LabelFile:
-    """Return the labels of a file in the form of ``judgekit label``."""
     renamed = [label.model_copy(update={"scorer": names.get(label.scorer, label.scorer)}) for label in labels]
     return LabelFile(renamed, (), frozenset(label.scorer for label in labels))
 
 
 def _exported(records: Iterable[FileRecord], system: ScoreSystem, selection: ExportedLabels) -> LabelFile:
-    """Return the labels among the scores of another system."""
     notices: list[str] = []
     scores = list(_scores(records, system, notices))
     exported = [
@@ -409,7 +407,6 @@ class _Recorded(NamedTuple):
 
 
 def _conversation_labels(run: Run) -> Iterator[_Recorded]:
-    """Yield the labels of the stored conversations."""
     for number, sample in run.conversations():
         if sample.label is not None:
             yield _Recorded(number, sample.id, Label("label", sample.label, source="benchmark"))
@@ -418,7 +415,6 @@ def _conversation_labels(run: Run) -> Iterator[_Recorded]:
 
 
 def _row_labels(run: Run) -> Iterator[_Recorded]:
-    """Yield the labels of the rows, for runs that store no conversations."""
     for number, rows in groupby(run, key=lambda row: row.index):
         row = next(rows)  # all rows of a sample have its labels
         for name, value in row.labels.items():

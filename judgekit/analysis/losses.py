@@ -138,7 +138,6 @@ _Located: TypeAlias = tuple[_Lost, MessageNumber | None]
 
 
 def _lost(score: Score) -> Iterator[_Located]:
-    """Yield everything that went wrong by a score's details."""
     try:
         calls = _Details.model_validate({} if score.value == 1 else score.details)
     except ValueError:  # it is not the score of a tool scorer

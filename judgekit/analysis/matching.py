@@ -135,7 +135,6 @@ def match_labels(
 
 
 def _weighted(samples: Sequence[LabeledSample], rows: Sequence[Row]) -> list[LabeledSample]:
-    """Return the samples with weights, by which the samples drawn from each verdict stand for all of it."""
     parts = [{row.index for row in part} for part in strata(rows, by_confidence=True)]
     labeled = [sum(sample.row.index in part for sample in samples) for part in parts]
     weights = {index: len(part) / max(1, n) for part, n in zip(parts, labeled, strict=True) for index in part}

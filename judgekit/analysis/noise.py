@@ -114,7 +114,6 @@ def repeatability(rows: Iterable[Row]) -> Repeatability | None:
 
 
 def _sample_verdicts(row: Row) -> _SampleVerdicts | None:
-    """Return the verdicts on a sample, if its score records them."""
     score, details = row.score, first_details(row.score)
     side: Side = "repeat"
     values: list[Sequence[float | None]] = []
@@ -184,7 +183,6 @@ def _named(components: VarianceComponents, side: Side) -> dict[str, float]:
 
 
 def _names(side: Side) -> Mapping[str, str]:
-    """Return the names of the components of variance."""
     return {"item": "item", "prompt": side, "interaction": f"item x {side}", "repeat": "repeat"}
 
 

@@ -73,13 +73,11 @@ def step_agreement(
 
 
 def _marked(sample: LabeledSample) -> Sequence[MessageNumber]:
-    """Return the messages that people who call a sample failed marked."""
     failed = [opinion for opinion in sample.opinions if opinion.value is not None and opinion.value < _FAILED]
     return [opinion.message for opinion in failed if opinion.message is not None]
 
 
 def _labels(sample: LabeledSample, scale: Mapping[str, object]) -> Sequence[str]:
-    """Return the labels of the scale that people who call a sample failed gave it."""
     failed = [opinion for opinion in sample.opinions if opinion.value is not None and opinion.value < _FAILED]
     return [opinion.label for opinion in failed if opinion.label in scale]
 

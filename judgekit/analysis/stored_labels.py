@@ -182,7 +182,6 @@ class CombinedLabels:
             self._counting[key] = [label if label.is_drawn else label.model_copy(update=kept) for label in labels]
 
     def _value(self, key: _Key) -> ScaleValue | None:
-        """Return the value that a person gave to a sample; ``None`` if there is none."""
         labels = (label for label in self._counting.get(key, ()) if label.value is not None)
         return next((label_value(label, self._scorers[label.scorer]) for label in labels), None)
 

@@ -87,7 +87,6 @@ async def afind_failures(
 
 
 def _agent_name(run: Run) -> str:
-    """Return the name that all recordings of a run give their agent in their metadata."""
     names = {_named(sample) for _, sample in run.conversations()}
     name = names.pop() if len(names) == 1 else None
     return name or _UNNAMED_AGENT

@@ -86,7 +86,6 @@ def _part(part: AuditSection, width: int) -> Iterator[RenderableType]:
 
 
 def _confusion(counts: Mapping[str, Mapping[str, float]]) -> RenderableType:
-    """Return a table of counts, with human labels down and the judge's across."""
     names = list(dict.fromkeys([*counts, *(name for row in counts.values() for name in row)]))
     shown = names[:_CLASSES_SHOWN]
     grid = Table.grid(padding=(0, 2, 0, 0))
@@ -102,7 +101,6 @@ def _confusion(counts: Mapping[str, Mapping[str, float]]) -> RenderableType:
 
 
 def _count(times: float) -> str:
-    """Return a count, with up to two decimals if samples on which people differ are split."""
     return f"{round(times, 2):,g}" if times < _MANY else f"{times:,.0f}"
 
 

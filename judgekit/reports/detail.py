@@ -64,7 +64,6 @@ def sample_detail(
 
 
 def _agents(trace: Trace) -> list[JsonValue]:
-    """Return the usage of each agent of a recording with several."""
     if not trace.children and len({message.agent for message in trace.messages if message.role == "assistant"}) < 2:
         return []
     usages = agent_usage(trace)
@@ -123,7 +122,6 @@ def _sub_agent(branch: Branch) -> JsonValue:
 
 
 def _message(message: Message, answered: PairedCall | None, started: Sequence[Branch]) -> JsonValue:
-    """Return a message, without the fields that do not apply to it."""
     fields: dict[str, JsonValue] = {"role": message.role, "parts": _parts(message.content)}
     if message.role == "tool":
         if who := answered.call.name if answered else message.name:

@@ -49,7 +49,6 @@ def script_json(value: JsonValue) -> str:
 
 @cache
 def _read(name: str) -> str:
-    """Return the text of a file in `PAGE_FOLDER`."""
     return (PAGE_FOLDER / name).read_text(encoding="utf-8")
 
 

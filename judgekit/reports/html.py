@@ -166,7 +166,6 @@ def _failures(run: Run) -> "FailureReport | None":
 
 
 def _gates(gate_results: GateResults) -> JsonValue:
-    """Return the results of gates under a headline, those that are not met first."""
     results = gate_results.gates
     unmet = sum(not gate.met for gate in results)
     many = f"{unmet} of {len(results)} gates not met" if unmet else f"All {len(results)} gates are met"

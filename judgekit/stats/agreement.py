@@ -337,19 +337,16 @@ def _number(number: NDArray[np.float64]) -> float | None:
 
 
 def _divided(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the quotient; NaN where the divisor is 0."""
     is_known = np.broadcast_to(whole != 0, np.broadcast_shapes(part.shape, whole.shape))
     return np.asarray(np.divide(part, whole, out=np.full(is_known.shape, np.nan), where=is_known), np.float64)
 
 
 def _table(a: ArrayLike, b: ArrayLike, values: Categories | None) -> NDArray[np.float64]:
-    """Return the counts of each pair of answers."""
     first, second, count = _codes(a, b, values)
     return np.bincount(first * count + second, minlength=count**2).reshape(count, count).astype(np.float64)
 
 
 def _codes(a: ArrayLike, b: ArrayLike, values: Categories | None) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
-    """Return the category codes of both raters' answers, and the number of categories."""
     first, second = np.asarray(a), np.asarray(b)
     check_same_length(first, second)
     both = np.concatenate([first, second])

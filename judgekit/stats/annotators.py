@@ -128,7 +128,6 @@ def _judged(judged: ArrayLike, table: NDArray[np.float64]) -> NDArray[np.float64
 
 
 def _pairs(table: NDArray[np.float64], judged: NDArray[np.float64] | None) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the number of equal pairs of ratings, and of all pairs, for each item."""
     given = ~np.isnan(table)
     if judged is not None:
         return (table == judged).sum(0), (given & ~np.isnan(judged)).sum(0)

@@ -26,7 +26,6 @@ def rank_correlation(a: ArrayLike, b: ArrayLike) -> float | None:
 
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the ranks minus their mean."""
     order = values.argsort()
     ordered = values[order]
     ranks = np.empty(len(values))

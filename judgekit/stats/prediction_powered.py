@@ -221,7 +221,6 @@ def _ratio(strata: Sequence[Stratum]) -> tuple[float, float] | None:
 
 
 def _applies(stratum: Stratum) -> NDArray[np.float64]:
-    """Return the share of people who say that the question applies to each label."""
     n = len(np.asarray(stratum.labels))
     applies = np.ones(n) if stratum.applicable is None else np.asarray(stratum.applicable, np.float64)
     if applies.shape != (n,) or not ((applies >= 0) & (applies <= 1)).all():
@@ -245,12 +244,10 @@ def _codes(strata: Sequence[Stratum], kinds: Sequence[_Kind]) -> list[NDArray[np
 
 
 def _over_groups(values: Sequence[NDArray[np.float64]], codes: Sequence[NDArray[np.intp]]) -> float:
-    """Return the sum of the groups' squared sums."""
     return float(np.square(np.bincount(np.concatenate(codes), weights=np.concatenate(values))).sum())
 
 
 def _part(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the effect of each value on their mean."""
     return (values - values.mean()) / len(values) if len(values) else values
 
 
