@@ -17,8 +17,8 @@ def comparison_warnings(a: Run, b: Run, scorers: Collection[str], pairs: SampleP
     for name, damaged in pairs.damaged_scores.items():
         yield f"{name}: {count_text(damaged, 'damaged row')} left out; judgekit resume repeats these scores"
     yield from _scorers_warnings(a, b, scorers)
-    yield from _answer_warnings(pairs.answers_a, pairs.answers_b)
-    yield from _company_warnings(pairs.companies_a, pairs.companies_b)
+    yield from _answer_warnings(pairs.side_a.answers, pairs.side_b.answers)
+    yield from _company_warnings(pairs.side_a.companies, pairs.side_b.companies)
     yield from _input_warnings(a, b)
     yield from _pair_count_warnings(pairs)
     yield from _change_warnings(a, pairs)
@@ -123,10 +123,11 @@ def _input_warnings(a: Run, b: Run) -> Iterator[str]:
 
 
 def _pair_count_warnings(pairs: SamplePairs) -> Iterator[str]:
-    if 2 * len(pairs) < max(pairs.samples_a, pairs.samples_b):
+    in_a, in_b = len(pairs.side_a), len(pairs.side_b)
+    if 2 * len(pairs) < max(in_a, in_b):
         yield (
-            f"only {len(pairs):,} of {pairs.samples_a:,} samples of A and {len(pairs):,} of {pairs.samples_b:,} of B are "
-            "paired, and only these are compared"
+            f"only {len(pairs):,} of {in_a:,} samples of A and {len(pairs):,} of {in_b:,} of B are paired, and only these are "
+            "compared"
         )
 
 

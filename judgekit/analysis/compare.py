@@ -239,7 +239,7 @@ def compare(
     corrections = {name: correct_difference(a, b, name, pairs.scored(name), given) for name, given in labeled.items()}
     differences = _adjusted({name: difference for name, (difference, _, _) in compared.items()}, corrections)
     audited = {name for run in (a, b) for name, status in run.audits.items() if status.record} if parsed else ()
-    samples = max(pairs.samples_a, pairs.samples_b)
+    samples = max(len(pairs.side_a), len(pairs.side_b))
     results = [
         difference_gate_result(
             gate,

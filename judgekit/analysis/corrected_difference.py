@@ -1,7 +1,7 @@
 """The difference between two runs that people would see, from labels of some samples of each."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, log, sqrt
 from typing import Self
 
@@ -131,19 +131,18 @@ def correct_difference(
         labeled, other = ("A", "B") if first.count else ("B", "A")
         reason = f"there are no human labels of {other}, where the judge may err differently than on {labeled}"
         notes += _one_sided(labeled, other, sides[labeled], sides[other].judged, pairs)
-    return DifferenceCorrection(
+    correction = DifferenceCorrection(
         first.count,
         second.count,
         int((first.is_labeled & second.is_labeled).sum()),
-        None if estimate is None else estimate.a,
-        None if estimate is None else estimate.b,
-        None if estimate is None else estimate.interval,
-        None if estimate is None else _p_value(first.tasks(), second.tasks(), pairs),
-        None,
-        reason,
-        join_limited(dict.fromkeys(side.assumption for side in sides.values() if side.assumption)),
-        notes,
+        unavailable_reason=reason,
+        assumptions=join_limited(dict.fromkeys(side.assumption for side in sides.values() if side.assumption)),
+        notes=notes,
     )
+    if estimate is None:
+        return correction
+    p = _p_value(first.tasks(), second.tasks(), pairs)
+    return replace(correction, a=estimate.a, b=estimate.b, interval=estimate.interval, p=p)
 
 
 def _p_value(a: LabeledTasks, b: LabeledTasks, pairs: ScoredPairs) -> float:

@@ -82,10 +82,8 @@ class SamplePairs:
         changed: The pairs whose references, material or first message differ; see `judgekit.runs.hashes.SampleHashes`.
         unknown_references: The number of pairs whose references may or may not have changed.
         ids_are_numbers: Whether all ids are the samples' numbers in their run.
-        answers_a: The models that answered these scorers in A.
-        answers_b: The models that answered these scorers in B.
-        companies_a: The prompts of the questions that were asked together with each scorer's in A.
-        companies_b: The same for B.
+        side_a: A, with its answers, and the questions that were asked together.
+        side_b: The same of B.
         units: The unit of each pair; pairs of one unit are not independent.
     """
 
@@ -97,12 +95,8 @@ class SamplePairs:
     changed: ChangedPairs
     unknown_references: int
     ids_are_numbers: bool
-    answers_a: AnswerCounts
-    answers_b: AnswerCounts
-    companies_a: Companies
-    companies_b: Companies
-    _side_a: "_Side"
-    _side_b: "_Side"
+    side_a: "ComparedSide"
+    side_b: "ComparedSide"
     _positions_a: Numbers
     _positions_b: Numbers
     units: Numbers
@@ -110,14 +104,14 @@ class SamplePairs:
     @property
     def damaged_scores(self) -> Mapping[str, int]:
         """The number of scores of each scorer that are damaged in either run and therefore left out."""
-        return self._side_a.damaged + self._side_b.damaged
+        return self.side_a.damaged + self.side_b.damaged
 
     @classmethod
     def of(cls, a: Run, b: Run, scorers: Collection[str]) -> Self:
         """Return the pairs of two runs. Each is read once for numbers, groups and the values of these scorers."""
         repeated = {*a.duplicate_ids, *b.duplicate_ids}
         codes: dict[str, int] = {}
-        before, after = _Side(scorers, codes), _Side(scorers, codes)
+        before, after = ComparedSide(scorers, codes), ComparedSide(scorers, codes)
         positions = {key: position for position, key in enumerate(before.read(a, repeated)) if key is not None}
         counterparts = array("q")
         strangers: list[str] = []
@@ -157,10 +151,6 @@ class SamplePairs:
             ChangedPairs(*(np.asarray(before.numbers)[at_a[changed]] for changed in differ)),
             int((~are_known[0]).sum()),
             before.ids_are_numbers and after.ids_are_numbers,
-            before.answers,
-            after.answers,
-            before.companies,
-            after.companies,
             before,
             after,
             at_a,
@@ -172,23 +162,13 @@ class SamplePairs:
         return len(self._positions_a)
 
     @property
-    def samples_a(self) -> int:
-        """The number of samples in A, paired or not."""
-        return len(self._side_a.numbers)
-
-    @property
-    def samples_b(self) -> int:
-        """The number of samples in B, paired or not."""
-        return len(self._side_b.numbers)
-
-    @property
     def sample_numbers(self) -> tuple[Numbers, Numbers]:
         """The numbers of the paired samples in A, and in B."""
-        return np.asarray(self._side_a.numbers)[self._positions_a], np.asarray(self._side_b.numbers)[self._positions_b]
+        return np.asarray(self.side_a.numbers)[self._positions_a], np.asarray(self.side_b.numbers)[self._positions_b]
 
     def scored(self, scorer: str) -> ScoredPairs:
         """Return the pairs that a scorer gave a value in both runs."""
-        first, second = self._side_a.columns[scorer], self._side_b.columns[scorer]
+        first, second = self.side_a.columns[scorer], self.side_b.columns[scorer]
         outcomes_a = np.frombuffer(first.outcomes, np.uint8)[self._positions_a]
         outcomes_b = np.frombuffer(second.outcomes, np.uint8)[self._positions_b]
         scored = _OUTCOMES.index("scored")
@@ -196,8 +176,8 @@ class SamplePairs:
         at_a, at_b = self._positions_a[both], self._positions_b[both]
         left_out = Counter(zip(outcomes_a[~both].tolist(), outcomes_b[~both].tolist(), strict=True))
         return ScoredPairs(
-            np.asarray(self._side_a.numbers)[at_a],
-            np.asarray(self._side_b.numbers)[at_b],
+            np.asarray(self.side_a.numbers)[at_a],
+            np.asarray(self.side_b.numbers)[at_b],
             np.asarray(first.values)[at_a],
             np.asarray(second.values)[at_b],
             self.units[both],
@@ -231,7 +211,7 @@ class _Column:
         return [self._scores.get(position) for position in positions.tolist()]
 
 
-class _Side:
+class ComparedSide:
     """A side of the comparison as columns: sample numbers, codes of groups, units and domains (-1 for none), and scores."""
 
     def __init__(self, scorers: Iterable[str], codes: dict[str, int]) -> None:
@@ -275,6 +255,9 @@ class _Side:
             else:
                 yield first.sample_id, times[first.sample_id]
                 times[first.sample_id] += 1
+
+    def __len__(self) -> int:
+        return len(self.numbers)
 
     @property
     def hashes(self) -> Numbers:

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from pydantic import JsonValue
 
+from judgekit.analysis.findings import Opinion
 from judgekit.analysis.matching import LabeledSample
 from judgekit.errors import count_text, join_limited, short_repr
 from judgekit.runs.intervals import Estimate
@@ -41,7 +42,8 @@ def step_agreement(
         return {}, notes
     constant = Counter(message for _, those in marked for message in those).most_common(1)[0][0]
     sound = [sample for sample in samples if (sample.mean or 0) >= _FAILED and sample.judge_value is not None]
-    labeled = [(sample, labels) for sample in samples if (labels := _labels(sample, record.scale))]
+    given = [(sample, [each.label for each in _failed(sample) if each.label in record.scale]) for sample in samples]
+    labeled = [(sample, labels) for sample, labels in given if labels]
     groups = record.label_groups
 
     def share(
@@ -72,14 +74,12 @@ def step_agreement(
     return {name: figure for name, figure in agreement.items() if figure.value is not None}, [*notes, note]
 
 
+def _failed(sample: LabeledSample) -> Sequence[Opinion]:
+    return [opinion for opinion in sample.opinions if opinion.value is not None and opinion.value < _FAILED]
+
+
 def _marked(sample: LabeledSample) -> Sequence[MessageNumber]:
-    failed = [opinion for opinion in sample.opinions if opinion.value is not None and opinion.value < _FAILED]
-    return [opinion.message for opinion in failed if opinion.message is not None]
-
-
-def _labels(sample: LabeledSample, scale: Mapping[str, object]) -> Sequence[str]:
-    failed = [opinion for opinion in sample.opinions if opinion.value is not None and opinion.value < _FAILED]
-    return [opinion.label for opinion in failed if opinion.label in scale]
+    return [opinion.message for opinion in _failed(sample) if opinion.message is not None]
 
 
 def _numbers(sample: LabeledSample, part: str) -> Sequence[JsonValue]:

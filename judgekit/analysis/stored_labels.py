@@ -21,6 +21,7 @@ from judgekit.runs.store import RunStore
 from judgekit.score import ScaleValue
 from judgekit.traces.tree import MessageNumber
 
+_CONTENT = {"scorer", "value", "message", "reason", "role", "selection", "probability", "source"}
 _Key: TypeAlias = tuple[int | None, str, str, str | None, MessageNumber | None]
 """The number and the id of a sample, the question, the annotator, and the message with which a labeled turn begins."""
 
@@ -226,25 +227,10 @@ def is_judge_name(annotator: str | None, run: Run, scorer: ScorerRecord) -> bool
 
 def _row(label: HumanLabel) -> LabelRow:
     value, message = (None if part is None else to_json(part).decode() for part in (label.value, label.message))
-    fields = {
-        **label.model_dump(),
-        "given_at": time.time_ns(),
-        "sample": label.number,
-        "value": value,
-        "message": message,
-    }
+    replaced = {"given_at": time.time_ns(), "sample": label.number, "value": value, "message": message}
+    fields = {**label.model_dump(), **replaced}
     return LabelRow._make(fields[name] for name in LabelRow._fields)
 
 
 def _content(label: HumanLabel) -> tuple[object, ...]:
-    value = (type(label.value), label.value)  # since True is 1
-    return (
-        label.scorer,
-        value,
-        label.message,
-        label.reason,
-        label.role,
-        label.selection,
-        label.probability,
-        label.source,
-    )
+    return type(label.value), label.model_dump(include=_CONTENT)  # with its type, since True is 1

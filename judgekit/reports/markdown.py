@@ -21,7 +21,6 @@ from judgekit.reports.glossary import HEADING, terms_in
 from judgekit.runs.intervals import Estimate
 from judgekit.runs.results import Run
 from judgekit.runs.summary_table import column_rows, summary_columns
-from judgekit.runs.summary_text import ScorerSummary
 from judgekit.terminal import printable
 
 _LOWEST = 5
@@ -76,7 +75,9 @@ def _report(run: Run, gates: GateResults) -> Iterator[str]:
                 None, (fitness, "" if fitness and not correction.corrected else describe_correction(correction))
             ):
                 yield f"- {_code(line.scorer)}: {_code(text)}\n"
-        yield from (f"- {_code(line.scorer)}: {_code(note)}\n" for note in _notes(line, gates))
+        few = gates.low_coverage.get(line.scorer)
+        notes = (*([f"too few samples: {few}"] if few else []), *line.notes())
+        yield from (f"- {_code(line.scorer)}: {_code(note)}\n" for note in notes)
         for times, reason in line.unscored_reasons():
             yield _Quoted(f"- {_code(line.scorer)}: {_code(f'{times}: {reason}')}\n")
     for line in run.summary:
@@ -129,13 +130,6 @@ def _table(run: Run, corrected: Mapping[str, Estimate]) -> Iterator[str]:
 def cell_text(text: str) -> str:
     """Return text as code for a cell of a table, in which nothing is markup; a bar would end the cell, even in code."""
     return _code(text.replace("|", "¦")) if text else ""
-
-
-def _notes(line: ScorerSummary, gates: GateResults) -> Iterator[str]:
-    """Yield notes on a scorer, apart from its line."""
-    if reason := gates.low_coverage.get(line.scorer):
-        yield f"too few samples: {reason}"
-    yield from line.notes()
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -21,20 +21,12 @@ class Threshold(NamedTuple):
     """The least confidence of the verdicts to keep.
 
     Attributes:
-        value: The least confidence; ``None`` if none is shown to keep the guarantee; ``unavailable_reason`` says why.
-        kept_count: The number of labeled verdicts that reach it; without a threshold, that of the one that came closest.
-        wrong_count: The number of these that are wrong.
-        sample_count: The number of labeled verdicts.
-        unavailable_reason: The reason why there is no threshold; empty if there is one.
-        labels_needed: Without a threshold, the approximate number of labels needed; ``None`` if more would not help.
+        value: The least confidence; ``None`` if none is shown to keep the guarantee.
+        unavailable_reason: Why there is none, and about how many labels would show one, if any number would.
     """
 
     value: float | None
-    kept_count: int
-    wrong_count: float
-    sample_count: int
     unavailable_reason: str = ""
-    labels_needed: int | None = None
 
 
 def min_confidence_threshold(
@@ -95,21 +87,21 @@ def min_confidence_threshold(
     n, least = len(errors), _needed(np.log1p(_STAKES * alpha / (1 - alpha)), enough)
     if n < least:
         reason = f"{n:,} labeled verdicts are too few: even with no errors, it would take {ceil(least):,}"
-        return Threshold(None, n, float(lost[n]), n, reason, ceil(least))
+        return Threshold(None, reason)
     shown = _mean(capital)[kept] >= enough
     passed = [begin for begin in beginnings if shown[begin]]
     if passed:
         failed = np.flatnonzero(~shown[passed[-1] :])
         last = passed[-1] + failed[0] - 1 if len(failed) else len(shown) - 1
-        return Threshold(-float(values[last]), int(kept[last]), float(lost[kept[last]]), n)
+        return Threshold(-float(values[last]))
     tried = [(n * _needed(capital[size] / size, enough) / size, int(size)) for size in kept[beginnings] if size]
     needed, size = min(tried)
     rate = lost[size] / size
     reason = f"the {size:,} most confident labeled verdicts have an error rate of {rate:.2g}"
     if needed == np.inf:
-        return Threshold(None, size, float(lost[size]), n, f"{reason}; it would have to be clearly below {alpha:.3g}")
+        return Threshold(None, f"{reason}; it would have to be clearly below {alpha:.3g}")
     why = f"at this rate, about {ceil(needed):,} labels would show that it is {alpha:.3g} or less"
-    return Threshold(None, size, float(lost[size]), n, f"{reason}; {why}", ceil(needed))
+    return Threshold(None, f"{reason}; {why}")
 
 
 def _mean(capital: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 import pytest
 
 from judgekit import HumanMessage, Sample, Score
+from judgekit.alignment.cases import assign_roles
 from judgekit.analysis.findings import Opinion
 from judgekit.analysis.matching import LabeledSample
-from judgekit.analysis.roles import assign_roles
 from judgekit.errors import ConfigError
 from judgekit.runs.alignments import AlignmentRecord, LabelRole, assigned_role
 from judgekit.runs.hashes import recording_key
