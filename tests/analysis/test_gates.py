@@ -184,22 +184,18 @@ def test_the_lowest_of_too_few_of_the_samples_meets_no_gate_and_an_id_steers_no_
     assert "sample #0 '\\x1b[2J0'" in low.value_text
 
 
-@pytest.mark.parametrize(
-    ("prices", "met", "found"),
-    [
-        ((0.5, 1.5), True, "found $2"),
-        ((0.5, 1.75), False, "found $2.25"),
-        ((0.5, None), False, "the cost is unknown: "),
-    ],
-)
-def test_a_cost_that_is_unknown_meets_no_gate(prices, met, found, run_of):
+def test_a_cost_that_is_unknown_meets_no_gate(run_of):
     used = Usage(input_tokens=1, output_tokens=1)
-    scores = [
-        Score.scored("f1", 1, calls=[JudgeCall(judge="j", prompt="p", usage=used, cost_usd=price)]) for price in prices
-    ]
-    (result,) = check_gates(run_of(scores), ["cost_usd <= 2"]).gates
-    assert result.met is met
-    assert result.value_text.startswith(found)
+    for price, met, found in (
+        (1.5, True, "found $2"),
+        (1.75, False, "found $2.25"),
+        (None, False, "the cost is unknown: "),
+    ):
+        calls = [JudgeCall(judge="j", prompt="p", usage=used, cost_usd=usd) for usd in (0.5, price)]
+        (result,) = check_gates(
+            run_of([Score.scored("f1", 1, calls=[call]) for call in calls]), ["cost_usd <= 2"]
+        ).gates
+        assert (result.met, result.value_text.startswith(found)) == (met, True)
 
 
 @pytest.mark.parametrize(
@@ -274,40 +270,28 @@ def test_a_number_of_too_few_of_the_samples_is_flagged_and_meets_no_gate(min_cov
         assert str(found.gates[0]).endswith(found.low_coverage["f1"])
 
 
-@pytest.mark.parametrize(
-    ("gates", "undecided"),
-    [
+def test_only_a_gate_on_failed_decides_how_many_failed_scores_there_may_be(run_of):
+    run = run_of([FAILED], [Score.failed("b", "x")], [Score.skipped("c", "x")])
+    for gates, undecided in (
         ([], ["f1", "b"]),
         (["f1 >= 0"], ["f1", "b"]),
         (["failed <= 100%"], []),
         (["f1.failed <= 5"], ["b"]),
         (["f1.failed <= 0", "b.failed <= 0"], []),
-    ],
-)
-def test_only_a_gate_on_failed_decides_how_many_failed_scores_there_may_be(gates, undecided, run_of):
-    run = run_of([FAILED], [Score.failed("b", "x")], [Score.skipped("c", "x")])
-    found = check_gates(run, gates)
-    assert list(found.undecided) == undecided
-    failures = [f"no gate covers the failures of {', '.join(undecided)}"] if gates and undecided else []
-    assert list(found.notes) == [*failures, "c scored none of 1 sample: 1 skipped: x"]
+    ):
+        found = check_gates(run, gates)
+        assert list(found.undecided) == undecided
+        failures = [f"no gate covers the failures of {', '.join(undecided)}"] if gates and undecided else []
+        assert list(found.notes) == [*failures, "c scored none of 1 sample: 1 skipped: x"]
 
 
-@pytest.mark.parametrize(
-    ("gates", "unmeasured"),
-    [
-        ([], ["f1"]),
-        (["f1.failed <= 5"], ["f1"]),
-        (["f1.skipped <= 5"], []),
-        (["f1.coverage >= 0"], []),
-        (["skipped <= 5"], []),
-        (["n >= 0"], []),
-    ],
-)
-def test_a_scorer_that_scored_no_sample_is_named_unless_a_gate_on_coverage_allows_it(gates, unmeasured, run_of):
-    found = check_gates(run_of([SKIPPED, SKIPPED]), gates)
-    assert list(found.unmeasured) == unmeasured
-    assert list(found.notes) == ["f1 scored none of 2 samples: 2 skipped: no reference"] * len(unmeasured)
-    assert not check_gates(run_of([SKIPPED, *scored(0)]), gates).unmeasured
+def test_a_scorer_that_scored_no_sample_is_named_unless_a_gate_on_coverage_allows_it(run_of):
+    run = run_of([SKIPPED, SKIPPED])
+    for gate in ("f1.failed <= 5", "f1.skipped <= 5", "f1.coverage >= 0", "skipped <= 5", "n >= 0"):
+        unmeasured = ["f1"] if gate == "f1.failed <= 5" else []
+        assert list(check_gates(run, [gate]).unmeasured) == unmeasured, gate
+    assert list(check_gates(run, []).notes) == ["f1 scored none of 2 samples: 2 skipped: no reference"]
+    assert not check_gates(run_of([SKIPPED, *scored(0)]), []).unmeasured
 
 
 def test_abstentions_alone_measure_nothing_and_failures_alone_are_only_undecided(run_of):

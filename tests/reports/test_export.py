@@ -123,15 +123,6 @@ def test_a_file_stays_as_it_is_until_all_of_the_new_one_is_there(run, tmp_path, 
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_an_error_of_the_disk_names_the_file(run, monkeypatch, tmp_path):
-    def full(*_: object, **__: object) -> None:
-        raise OSError("no space left on device")
-
-    monkeypatch.setattr(csv, "writer", full)
-    with pytest.raises(ConfigError, match=r"scores\.csv: cannot be written: no space left"):
-        report(run, tmp_path / "scores.csv")
-
-
 def test_text_takes_the_place_of_a_file_when_all_of_it_is_there_and_an_error_names_the_file(tmp_path):
     def pieces(problem: OSError | None = None) -> Iterator[str]:
         yield "some "

@@ -18,7 +18,6 @@ from judgekit.reports import html, listing, packs, sheet
 from judgekit.reports.detail import sample_detail
 from judgekit.reports.document import PAGE_FOLDER, join_scripts
 from judgekit.reports.html import html_report
-from judgekit.score import JudgeCall
 from judgekit.traces.message import AIMessage, HumanMessage, MediaPart, OtherPart, ReasoningPart, SystemMessage
 from judgekit.traces.recording import Label
 
@@ -71,11 +70,9 @@ def by_id(sample: Sample) -> Score:
     kind, _, value = sample.id.partition(" ")
     if kind == "failed":
         raise ValueError("no")
-    return (
-        Score.skipped("by_id", "skip")
-        if kind == "skipped"
-        else Score.scored("by_id", float(value or 1), reason=sample.id)
-    )
+    if kind == "skipped":
+        return Score.skipped("by_id", "skip")
+    return Score.scored("by_id", float(value or 1), reason=sample.id)
 
 
 def sample(id: str, *messages, **known) -> Sample:
@@ -120,17 +117,16 @@ def test_the_page_refers_to_nothing_outside_and_has_no_handlers():
     assert all(attributes["href"].startswith("#") for _, attributes in page.tags if "href" in attributes)
 
 
-@pytest.mark.parametrize(
-    "sink",
-    [
-        *("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", r"\beval\b", r"\bFunction\(", "srcdoc"),
-        *("createContextualFragment", "fetch", "XMLHttpRequest", "WebSocket", "sendBeacon", r"import\("),
-        *("localStorage", "sessionStorage", "cookie", r"window\.open", "http"),
-    ],
+SINKS = (
+    *("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", r"\beval\b", r"\bFunction\(", "srcdoc"),
+    *("createContextualFragment", "fetch", "XMLHttpRequest", "WebSocket", "sendBeacon", r"import\("),
+    *("localStorage", "sessionStorage", "cookie", r"window\.open", "http"),
 )
-def test_the_script_has_no_way_to_make_text_into_more_or_to_send_it(sink):
+
+
+def test_the_script_has_no_way_to_make_text_into_more_or_to_send_it():
     script = join_scripts(html.SCRIPTS).replace('"http://www.w3.org/2000/svg"', "")
-    assert not re.search(sink, script)
+    assert [sink for sink in SINKS if re.search(sink, script)] == []
 
 
 def test_the_page_unpacks_as_many_samples_as_are_packed_together():
@@ -189,11 +185,8 @@ def test_a_sample_carries_its_conversation_and_how_its_scores_came_about(tmp_pat
         ToolMessage("12", tool_call_id="1", is_error=True),
         AIMessage("Done."),
     ]
-    [found] = report(
-        [sample("a", *messages, reference_tool_calls=[ToolCall("see", {"n": 1})])],
-        [ToolCallF1()],
-        tmp_path / "r.sqlite",
-    ).samples()
+    recorded = sample("a", *messages, reference_tool_calls=[ToolCall("see", {"n": 1})])
+    [found] = report([recorded], [ToolCallF1()], tmp_path / "r.sqlite").samples()
     assert found["messages"] == [
         {"role": "system", "parts": [["text", "Be kind."]]},
         {
@@ -212,43 +205,20 @@ def test_a_sample_carries_its_conversation_and_how_its_scores_came_about(tmp_pat
         {"role": "assistant", "parts": [["text", "Done."]]},
     ]
     [score] = found["scores"]
-    assert [mark for mark, _, _ in score["diff"]] == ["~", "+"] or [mark for mark, _, _ in score["diff"]] == [
-        "-",
-        "+",
-        "+",
-    ]
+    assert [mark for mark, _, _ in score["diff"]] in (["~", "+"], ["-", "+", "+"])
     assert found["about"]["reference_tool_calls"][0]["name"] == "see"
 
 
-def test_a_call_carries_the_model_and_the_fingerprint_that_were_reported():
-    call = JudgeCall(judge="openai/m", prompt="p", model="m-2026-11-20", system_fingerprint="fp")
-
-    @scorer
-    def judged(sample: Sample) -> Score:
-        return Score.scored("judged", 1, calls=[call])
-
-    [found] = report([sample("a")], [judged]).samples()
-    [shown] = found["scores"][0]["calls"]
-    assert (shown["model"], shown["fingerprint"]) == ("m-2026-11-20", "fp")
-
-
 def test_numbers_that_javascript_has_not_are_texts():
+    numbers = {"big": 2**53 + 1, "small": 2**53, "none": float("nan"), "most": float("inf"), "yes": True}
+
     @scorer
     def odd(sample: Sample) -> Score:
-        return Score.scored(
-            "odd",
-            1.0,
-            details={"big": 2**53 + 1, "small": 2**53, "none": float("nan"), "most": float("inf"), "yes": True},
-        )
+        return Score.scored("odd", 1.0, details=numbers)
 
     [found] = report([sample("a")], [odd]).samples()
-    assert found["scores"][0]["details"] == {
-        "big": "9007199254740993",
-        "small": 2**53,
-        "none": "nan",
-        "most": "inf",
-        "yes": True,
-    }
+    texts = {"big": "9007199254740993", "none": "nan", "most": "inf"}
+    assert found["scores"][0]["details"] == numbers | texts
 
 
 def test_a_sample_that_was_not_kept_has_scores_and_no_conversation():
@@ -303,10 +273,8 @@ def test_beside_each_judged_mean_stands_whether_its_judge_was_audited(run_with_a
 def test_an_audit_is_in_the_page_with_what_people_say_of_each_sample(audit_saying):
     page = Page("".join(html_report(run([sample("a")], [by_id]), audit_saying(""))))
     [found] = page.head["audit"]["scorers"]
-    assert (found["name"], found["head"]) == (
-        "goal",
-        "corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 from 2 people",
-    )
+    assert found["name"] == "goal"
+    assert found["head"] == "corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 from 2 people"
     assert found["use"].startswith("Gates up to 0.51 are met: the corrected mean is probably no lower ")
     [mean] = [part for part in found["parts"] if part["name"] == "mean"]
     assert [one["value"] for one in mean["figures"]] == [0.643, 0.581]
@@ -336,20 +304,15 @@ def test_gates_are_in_the_page_those_that_are_not_met_first():
     assert report([sample("a")]).head["gates"]["results"] == []
 
 
-@pytest.mark.parametrize(
-    ("gates", "headline"),
-    [
+def test_the_headline_says_how_many_gates_are_not_met_and_names_failures_that_no_gate_covers():
+    made = run([sample("scored 0.9")], [by_id])
+    for gates, headline in (
         (["by_id >= 0.5"], "The gate is met"),
         (["by_id >= 0.95"], "The gate is not met"),
         (["by_id >= 0.5", "n == 1"], "All 2 gates are met"),
         (["by_id >= 0.95", "n == 2"], "2 of 2 gates not met"),
-    ],
-)
-def test_the_headline_says_how_many_gates_are_not_met(gates, headline):
-    assert gates_of(run([sample("scored 0.9")], [by_id]), *gates).head["gates"]["headline"] == headline
-
-
-def test_the_headline_names_failures_that_no_gate_covers():
+    ):
+        assert gates_of(made, *gates).head["gates"]["headline"] == headline
     made = run([sample("scored 0.9"), sample("failed")], [by_id])
     headline = "The gate is met; no gate covers the failures of by_id"
     assert gates_of(made, "by_id >= 0.5").head["gates"]["headline"] == headline
