@@ -23,10 +23,7 @@ def domain_means(scored: Iterable[tuple[str, float]]) -> Mapping[str, Domain]:
     scores: dict[str, list[float]] = {}
     for domain, score in scored:
         scores.setdefault(domain, []).append(score)
-    return {
-        domain: Domain(fsum(domain_scores) / len(domain_scores), len(domain_scores))
-        for domain, domain_scores in scores.items()
-    }
+    return {domain: Domain(fsum(own) / len(own), len(own)) for domain, own in scores.items()}
 
 
 def mean_of_means(domains: Mapping[str, Domain]) -> float:
@@ -39,14 +36,12 @@ def macro_mean(scores: Sequence[Score]) -> Total:
 
     The total is undefined if a score has no domain. Its figures are the means of the domains, the lowest first.
     """
-    named = [(score.details.get("domain"), score.value) for score in scores]
-    named_values = [
-        (domain, value) for domain, value in named if isinstance(domain, str) and domain and value is not None
-    ]
-    if len(named_values) < len(scores):
-        note = f"undefined: {len(scores) - len(named_values)} of {len(scores)} scores have no domain"
+    pairs = [(score.details.get("domain"), score.value) for score in scores]
+    named = [(domain, value) for domain, value in pairs if isinstance(domain, str) and domain and value is not None]
+    if len(named) < len(scores):
+        note = f"undefined: {len(scores) - len(named)} of {len(scores)} scores have no domain"
         return Total(None, "macro mean", note)
-    domains = domain_means(named_values)
+    domains = domain_means(named)
     shown = sorted(domains, key=lambda domain: (domains[domain].mean, domain))[:_DOMAINS_SHOWN]
     sizes = {domain.sample_count for domain in domains.values()}
     each = f"{min(sizes):,}" if len(sizes) == 1 else f"{min(sizes):,} to {max(sizes):,}"

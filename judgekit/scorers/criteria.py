@@ -216,20 +216,13 @@ class WeightedCriteria(ScopedJudgedScorer):
         # Functions run first: if one fails, the judge need not be paid.
         functions = {name: check for name, check in self.checks.items() if isinstance(check, CriterionCheck)}
         decided = {name: _Finding(await check(sample)) for name, check in functions.items()}
-        unmet = [
-            criterion.name
-            for criterion in self.required
-            if isinstance(criterion, CriterionCheck) and await criterion(sample) is False
-        ]
+        required = [check for check in self.required if isinstance(check, CriterionCheck)]
+        unmet = [check.name for check in required if await check(sample) is False]
         judgment = await self._ask(sample)
         for name, finding in judgment.answer.root.items():
             decided[name] = _Finding(_HOLDS[finding.holds], finding.reason, finding.evidence)
         findings = {name: decided[name] for name in self.weights}
-        unmet += [
-            criterion
-            for criterion in self.required
-            if isinstance(criterion, str) and findings[criterion].holds is False
-        ]
+        unmet += [name for name in self.required if isinstance(name, str) and findings[name].holds is False]
         return self._weighted_score(findings, unmet, judgment)
 
     async def _ask(self, sample: Sample) -> Judgment[CriteriaAnswer]:
@@ -239,9 +232,8 @@ class WeightedCriteria(ScopedJudgedScorer):
         if self.separate_requests:
             ask_apart()
         judgment = Judgment(CriteriaAnswer({}), (), sample)
-        asking = (
-            self._judge.ask(prompt, sample, _answer_model(names), _check) for names, prompt in self._questions.items()
-        )
+        questions = self._questions.items()
+        asking = (self._judge.ask(prompt, sample, _answer_model(names), _check) for names, prompt in questions)
         for answered in await gather_all(asking):
             judgment = judgment.joined(answered, CriteriaAnswer(judgment.answer.root | _by_name(answered.answer)))
         return judgment
@@ -320,7 +312,6 @@ def _statements_model(statements: tuple[str, ...]) -> type[Decisions]:
 
 @cache
 def _answer_model(names: tuple[str, ...]) -> type[BaseModel]:
-    """Return the model of an answer in which each of these criteria is decided once."""
     fields: dict[str, Any] = {f"at_{at}": (CriterionAnswer, Field(alias=name)) for at, name in enumerate(names)}
     return create_model("CriteriaAnswer", **fields)
 

@@ -169,9 +169,8 @@ class FailureAnalysis(ScopedJudgedScorer):
             where = _where(*places[number], root.quote if self._labels[root.label][0] == "tools" else None)
             symptom = next((own.symptom for own in answer.roots if own.message == number), root.wrong)
             roots.append({"message": number, "label": root.label, "where": where, "symptom": symptom})
-        reasons = [f"message {root['message']}, {root['label']}: {root['symptom']}." for root in roots] + [
-            answer.reason
-        ]
+        reasons = [f"message {root['message']}, {root['label']}: {root['symptom']}." for root in roots]
+        reasons.append(answer.reason)
         reasons += ["(Low confidence: the judge and its candidates do not agree on the roots.)"] * (confidence == "low")
         lost = f"({count_text(len(dropped), 'candidate')} dropped: the message or quote does not exist.)"
         reasons += [lost] * bool(dropped)
@@ -266,7 +265,6 @@ def _where(branch: Branch, index: int, quote: str | None) -> str:
 
 @cache
 def _answer_model(labels: tuple[str, ...]) -> type[FailureAnswer]:
-    """Return the model of an answer with these labels."""
     label: Any = Literal[labels]
     candidate: Any = create_model("FailureCandidate", __base__=FailureCandidate, label=label)
     candidates: Any = (list[candidate], Field(max_length=_MOST_CANDIDATES))

@@ -1,25 +1,24 @@
 """Scorers of generalization: to other domains, to other environments, and to collaboration with other agents."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from sys import float_info
-from typing import Protocol
 
 from pydantic import JsonValue
 
 from judgekit.aggregates.domains import domain_means, mean_of_means
-from judgekit.aggregates.total import Total, compute_total
-from judgekit.errors import ConfigError, join_limited, short_repr
+from judgekit.errors import count_text, join_limited, short_repr
 from judgekit.score import ScaleValue, Score
 from judgekit.scorers.wrapper import WrapperScorer
 from judgekit.scoring import Scorer, SyncScore, attempt
 from judgekit.traces.behavior import communication_rounds, elapsed
 from judgekit.traces.equality import is_number
+from judgekit.traces.message import JsonObject
 from judgekit.traces.rendering import cut_middle, escape_surrogates, quoted_name
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
+_ROW = '{"score": ..., "domain": ...}'
 _ZERO_SECONDS = "it took zero seconds, so its efficiency equals its quality"
 
 
@@ -57,32 +56,19 @@ class Adaptability(WrapperScorer):
         if results is None:
             return Score.skipped(self.name, "the sample has no results, and there is no scorer")
         if not isinstance(results, list):
-            raise ValueError(
-                f'results: expected a list of {{"score": ..., "domain": ...}}, found {short_repr(results)}'
-            )
+            raise ValueError(f"results: expected a list of {_ROW}, found {short_repr(results)}")
         if not results:
             return Score.skipped(self.name, "the list of results is empty")
         domains = domain_means(_result(row, f"results[{index}]") for index, row in enumerate(results))
-        means = [
-            f"{cut_middle(quoted_name(domain), 80, ' ')} {domain_mean.mean:.3g}"
-            for domain, domain_mean in domains.items()
-        ]
-        return Score.scored(
-            self.name,
-            mean_of_means(domains),
-            reason=f"mean of {len(means)} domain{'' if len(means) == 1 else 's'}: {join_limited(means, 8, ', ')}",
-            details={
-                "domains": {
-                    domain: {"mean": domain_mean.mean, "n": domain_mean.sample_count}
-                    for domain, domain_mean in domains.items()
-                }
-            },
-        )
+        means = [f"{cut_middle(quoted_name(name), 80, ' ')} {domain.mean:.3g}" for name, domain in domains.items()]
+        reason = f"mean of {count_text(len(means), 'domain')}: {join_limited(means, 8, ', ')}"
+        rows: JsonObject = {name: {"mean": domain.mean, "n": domain.sample_count} for name, domain in domains.items()}
+        return Score.scored(self.name, mean_of_means(domains), reason=reason, details={"domains": rows})
 
 
 def _result(row: JsonValue, where: str) -> tuple[str, float]:
     if not isinstance(row, dict):
-        raise ValueError(f'{where}: expected {{"score": ..., "domain": ...}}, found {short_repr(row)}')
+        raise ValueError(f"{where}: expected {_ROW}, found {short_repr(row)}")
     domain = row.get("domain")
     if not isinstance(domain, str) or not domain:
         raise ValueError(f"{where}: expected the name of a domain, found {short_repr(domain)}")
@@ -180,26 +166,12 @@ def _number(recorded: JsonValue, where: str, maximum: float = float_info.max) ->
     return float(recorded)
 
 
-class ScoredRow(Protocol):
-    """A score with the id of its sample, such as a row of a run."""
-
-    @property
-    def sample_id(self) -> str:
-        """The id of the sample."""
-        ...
-
-    @property
-    def score(self) -> Score:
-        """The score of the sample."""
-        ...
-
-
 @dataclass(frozen=True)
 class Portability(SyncScore):
     """1 if the agent scores at least as high in another environment as in its own.
 
     1 - max(0, min(loss, 1)), where loss = (original - transferred) / original. The two are fields of the sample,
-    ``original_score`` and ``transferred_score``, on any scale that starts at 0; `between` takes them from two runs.
+    ``original_score`` and ``transferred_score``, on any scale that starts at 0.
 
     Skipped if one is missing, or if the original is 0, from which nothing can be lost. Fails if one is not a number or
     below 0. Details: ``original``, ``transferred``, ``loss`` (below 0: an improvement). No judge. Source: portability
@@ -214,91 +186,12 @@ class Portability(SyncScore):
         if original is None or transferred is None:
             names = {"original_score": original, "transferred_score": transferred}
             return Score.skipped(self.name, f"no {' and no '.join(name for name in names if names[name] is None)}")
-        return _portability(self.name, original, transferred, {})
-
-    @classmethod
-    def between(
-        cls, original: Iterable[ScoredRow], transferred: Iterable[ScoredRow], scorer: str | None = None
-    ) -> Score:
-        """Return the portability between two runs, from the totals of the samples scored in both.
-
-        The totals are those of a run (`judgekit.aggregates.total`), such as the mean or corpus BLEU.
-
-        Samples are paired by id. Skipped if no pair is scored on both sides, or if the original total is 0. Additional
-        details: ``pairs``, their number; ``only_in_original`` and ``only_in_transferred``, ids without a partner;
-        ``not_scored``, the number of pairs not scored on each side.
-
-        Args:
-            original: The rows of the run in the agent's own environment.
-            transferred: The rows of the run in the other one.
-            scorer: The name of the scorer to compare; needed if there are several.
-
-        Raises:
-            ConfigError: The scorer is unknown, or there are several and none is named.
-            ValueError: An id occurs more than once on one side.
-        """
-        own, other = list(original), list(transferred)
-        names = list(dict.fromkeys(row.score.scorer for row in (*own, *other)))
-        if scorer is None and len(names) > 1:
-            raise ConfigError(f"the rows come from several scorers; choose one with scorer=: {join_limited(names)}")
-        if scorer is not None and names and scorer not in names:
-            raise ConfigError.unknown("scorer", scorer, names)
-        before, after = _by_id(own, scorer, "original"), _by_id(other, scorer, "transferred")
-        both = [(score, after[name]) for name, score in before.items() if name in after]
-        pairs = [
-            (original, transferred)
-            for original, transferred in both
-            if original.status == transferred.status == "scored"
-        ]
-        alone: dict[str, list[JsonValue]] = {
-            "only_in_original": [name for name in before if name not in after],
-            "only_in_transferred": [name for name in after if name not in before],
-        }
-        details: dict[str, JsonValue] = {
-            "pairs": len(pairs),
-            **alone,
-            "not_scored": {
-                "original": sum(original.status != "scored" for original, _ in both),
-                "transferred": sum(transferred.status != "scored" for _, transferred in both),
-            },
-        }
-        if not pairs:
-            return Score.skipped(cls.name, "no sample is scored in both runs", details=details)
-        left_out = len(both) - len(pairs) + sum(map(len, alone.values()))
-        others = f", {left_out} other sample{'' if left_out == 1 else 's'} left out" if left_out else ""
-        first, second = (_overall([pair[side] for pair in pairs]) for side in (0, 1))
-        if first.name != second.name or first.value is None or second.value is None:
-            notes = f"original: {first.name} {first.note}; transferred: {second.name} {second.note}"
-            return Score.skipped(cls.name, f"the two runs have no comparable totals: {notes}", details=details)
-        over = f" ({first.name} over {len(pairs)} pair{'' if len(pairs) == 1 else 's'}{others})"
-        return _portability(cls.name, first.value, second.value, details, over)
-
-
-def _overall(scores: Sequence[Score]) -> Total:
-    names = list(dict.fromkeys(score.aggregate for score in scores))
-    if len(names) > 1:
-        return Total(None, "undefined", f"its scores have different aggregates: {join_limited(names)}")
-    return compute_total(names[0], scores)
-
-
-def _by_id(rows: Iterable[ScoredRow], scorer: str | None, side: str) -> Mapping[str, Score]:
-    chosen = [row for row in rows if scorer in (None, row.score.scorer)]
-    times = Counter(row.sample_id for row in chosen)
-    if twice := [repr(name) for name, often in times.items() if often > 1]:
-        raise ValueError(f"{side}: duplicate ids, which cannot be paired: {join_limited(twice)}")
-    return {row.sample_id: row.score for row in chosen}
-
-
-def _portability(
-    name: str, original: float, transferred: float, details: Mapping[str, JsonValue], over: str = ""
-) -> Score:
-    all_details: dict[str, JsonValue] = {"original": original, "transferred": transferred, **details}
-    comparison = f"transferred {transferred:.4g} of original {original:.4g}{over}"
-    if original == 0:
-        return Score.skipped(
-            name, f"the loss is undefined for an original score of 0: {comparison}", details=all_details
-        )
-    loss = (original - transferred) / original
-    change = f"an improvement of {-loss:.2%}" if loss < 0 else f"a loss of {loss:.2%}"
-    all_details["loss"] = loss
-    return Score.scored(name, 1 - max(0.0, min(loss, 1.0)), reason=f"{comparison}: {change}", details=all_details)
+        details: dict[str, JsonValue] = {"original": original, "transferred": transferred}
+        comparison = f"transferred {transferred:.4g} of original {original:.4g}"
+        if original == 0:
+            reason = f"the loss is undefined for an original score of 0: {comparison}"
+            return Score.skipped(self.name, reason, details=details)
+        loss = (original - transferred) / original
+        change = f"an improvement of {-loss:.2%}" if loss < 0 else f"a loss of {loss:.2%}"
+        kept = 1 - max(0.0, min(loss, 1.0))
+        return Score.scored(self.name, kept, reason=f"{comparison}: {change}", details={**details, "loss": loss})

@@ -81,19 +81,15 @@ class HandoffQuality(ScopedJudgedScorer):
         judgment = await self._judge.ask(prompt, sample, HandoffAnswer, _check)
         verdicts = sorted(judgment.answer.handoffs, key=lambda verdict: verdict.handoff)
         worst = min((verdict.verdict for verdict in verdicts), key=list(_VALUES).index)
-        details: list[JsonValue] = [
+        judged = [*zip(listed, verdicts, strict=True)]
+        rows: list[JsonValue] = [
             {"giver": handoff.giver, "receiver": handoff.receiver, **verdict.model_dump()}
-            for handoff, verdict in zip(listed, verdicts, strict=True)
+            for handoff, verdict in judged
         ]
-        bad = [
-            f"{handoff}: {verdict.verdict}"
-            for handoff, verdict in zip(listed, verdicts, strict=True)
-            if verdict.verdict != "good"
-        ]
-        reason = f"{len(verdicts) - len(bad)} of {count_text(len(verdicts), 'hand-off')} good"
-        return judgment.score(
-            self.name, _VALUES[worst], label=worst, reason=join_limited([reason, *bad]), details={"handoffs": details}
-        )
+        bad = [f"{handoff}: {verdict.verdict}" for handoff, verdict in judged if verdict.verdict != "good"]
+        good = f"{len(verdicts) - len(bad)} of {count_text(len(verdicts), 'hand-off')} good"
+        reason = join_limited([good, *bad])
+        return judgment.score(self.name, _VALUES[worst], label=worst, reason=reason, details={"handoffs": rows})
 
 
 def _check(answer: HandoffAnswer, sample: Sample) -> None:

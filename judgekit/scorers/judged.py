@@ -66,7 +66,6 @@ class JudgedScorer(SyncScore):
     """
 
     def __post_init__(self: _HasJudge) -> None:
-        """Convert the name of a model to a judge."""
         convert_judge(self)
 
     @property
@@ -100,18 +99,6 @@ class ScopedJudgedScorer(JudgedScorer, ScopedScorer):
     def __post_init__(self) -> None:
         convert_judge(cast("_HasJudge", self))
         ScopedScorer.__post_init__(self)
-
-
-class _AgentVerdict(Protocol):
-    """A verdict on one agent; the judge reasons before it decides."""
-
-    agent: int
-    reason: str
-    agent_verdict: str
-
-
-class _Judged(Protocol):
-    agents: Sequence[_AgentVerdict]
 
 
 @dataclass(frozen=True)
@@ -155,13 +142,13 @@ class AgentJudgedScorer(ScopedJudgedScorer):
         def check_all(answer: Answer, sample: Sample) -> None:
             check(answer, sample)
             expected = list(range(1, len(agents(sample.trace)) + 1))
-            if (numbers := sorted(verdict.agent for verdict in cast("_Judged", answer).agents)) != expected:
+            if (numbers := sorted(verdict.agent for verdict in cast("Any", answer).agents)) != expected:
                 raise ValueError(f"must judge each of the agents 1 to {expected[-1]} once, found {numbers}")
 
         judgment = await self._judge.ask(by_agent[0], sample, _with_agents(answer, tuple(labels)), check_all)
         trace = judgment.sample.trace
         rows = agent_rows(trace, zip(trace.tool_calls(), trace.call_errors(), strict=True)).values()
-        verdicts = sorted(cast("_Judged", judgment.answer).agents, key=lambda verdict: verdict.agent)
+        verdicts: list[Any] = sorted(cast("Any", judgment.answer).agents, key=lambda verdict: verdict.agent)
         judged_rows: list[JsonValue] = [
             {**row, "verdict": verdict.agent_verdict, "reason": verdict.reason}
             for row, verdict in zip(rows, verdicts, strict=True)

@@ -132,7 +132,6 @@ class Pairwise(ScopedJudgedScorer):
 
 
 def _swapped(sample: Sample) -> Sample:
-    """Return the sample with the two recordings swapped."""
     return sample.model_copy(update={"trace": sample.baseline, "baseline": sample.trace})
 
 

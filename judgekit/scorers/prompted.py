@@ -10,13 +10,7 @@ from pydantic import BaseModel, JsonValue, create_model
 
 from judgekit.errors import ConfigError, short_repr
 from judgekit.judges.decisions import choice_question
-from judgekit.judges.evidence import (
-    CitedMessage,
-    Quotation,
-    check_message_numbers,
-    quotation_found,
-    quotation_suffices,
-)
+from judgekit.judges.evidence import CitedMessage, Quotation, check_message_numbers, quotation_found, quotation_suffices
 from judgekit.judges.judge import Judge
 from judgekit.judges.label_probability import label_probability
 from judgekit.judges.prompt import Prompt
@@ -131,26 +125,19 @@ class PromptScorer(AgentJudgedScorer, TurnJudgedScorer):
 
         def check(answer: BaseModel, sample: Sample) -> None:
             verdict = cast("_Said", answer)
-            check_message_numbers(
-                (citation.message if isinstance(citation, Quotation) else citation for citation in verdict.evidence),
-                sample,
-            )
-            if self.require_evidence:
-                if not verdict.evidence and isinstance(
-                    grade[verdict.verdict], float
-                ):  # nothing can show what is absent
-                    raise ValueError(
-                        "cites no message; where nothing shows it, cite those where it would have to stand"
-                    )
-                for citation in verdict.evidence:
-                    if isinstance(citation, Quotation):
-                        quoted = f"quotes {short_repr(citation.quote)}"
-                        if not quotation_found(citation, sample):
-                            raise ValueError(f"{quoted}, which message {citation.message} does not say")
-                        if not quotation_suffices(citation, sample):
-                            raise ValueError(
-                                f"{quoted}: copy at least three words of message {citation.message}, or a whole line of it"
-                            )
+            quotations = [citation for citation in verdict.evidence if isinstance(citation, Quotation)]
+            numbers = (each.message if isinstance(each, Quotation) else each for each in verdict.evidence)
+            check_message_numbers(numbers, sample)
+            if not self.require_evidence:
+                return
+            if not verdict.evidence and isinstance(grade[verdict.verdict], float):  # nothing can show what is absent
+                raise ValueError("cites no message; where nothing shows it, cite those where it would have to stand")
+            for quotation in quotations:
+                quoted, number = f"quotes {short_repr(quotation.quote)}", quotation.message
+                if not quotation_found(quotation, sample):
+                    raise ValueError(f"{quoted}, which message {number} does not say")
+                if not quotation_suffices(quotation, sample):
+                    raise ValueError(f"{quoted}: copy at least three words of message {number}, or a whole line of it")
 
         def read(verdict: _Said, sample: Sample) -> Verdict:
             evidence, lost = _verified_evidence(verdict.evidence, sample)

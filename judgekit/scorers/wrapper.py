@@ -32,7 +32,6 @@ class WrapperScorer(SyncScore):
     """
 
     def __post_init__(self: _HasScorer) -> None:
-        """Check the scorer."""
         if self.scorer is not None:
             check_scorer(self.scorer, "scorer")
         if isinstance(self.scorer, FollowUpScorer):

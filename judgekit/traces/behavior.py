@@ -243,17 +243,10 @@ def handoffs(trace: Trace) -> list[Handoff]:
             given_in = None if index < 0 else branch.number(index)
             message = branch.trace.messages[index] if index >= 0 else None
             caller = message.agent if message is not None and message.role == "assistant" else None
-            passed += [
-                Handoff(
-                    caller or branch.agent,
-                    child.agent,
-                    given_in,
-                    child.number(0),
-                    child.number(len(child.trace.messages) - 1),
-                )
-                for child in started
-                if child.trace.messages
-            ]
+            for child in started:
+                if length := len(child.trace.messages):
+                    giver, span = caller or branch.agent, (child.number(0), child.number(length - 1))
+                    passed.append(Handoff(giver, child.agent, given_in, *span))
     return passed
 
 

@@ -84,23 +84,13 @@ def errors_ignored(trace: Trace, is_error: Callable[[ToolMessage], bool]) -> Fla
             places += 1
             later = [message for message in messages[index + 1 :] if message.role == "assistant"]
             text = "\n".join(map(message_text, later)).casefold()
-            words = {*_words(message_text(result))} - {
-                *_words(canonical_json([caller.call.args, caller.call.args_raw]))
-            }
-            name = caller.call.name
-            is_retried = any(call.name == name for message in later for call in message.tool_calls)
-            if (
-                not later
-                or is_retried
-                or _FAILURE_WORDS.search(text)
-                or name.casefold() in text
-                or words & {*_words(text)}
-            ):
-                continue
-            reason = (
-                f"the error of {short_repr(name)} is neither mentioned nor retried: {short_repr(message_text(result))}"
-            )
-            flaws.append(Flaw(branch.number(index), "error_ignored", reason))
+            call, error = caller.call, message_text(result)
+            words = {*_words(error)} - {*_words(canonical_json([call.args, call.args_raw]))}
+            is_retried = any(other.name == call.name for message in later for other in message.tool_calls)
+            is_mentioned = _FAILURE_WORDS.search(text) or call.name.casefold() in text or words & {*_words(text)}
+            if later and not is_retried and not is_mentioned:
+                reason = f"the error of {short_repr(call.name)} is neither mentioned nor retried: {short_repr(error)}"
+                flaws.append(Flaw(branch.number(index), "error_ignored", reason))
     return Flaws(flaws, places)
 
 
@@ -168,8 +158,9 @@ def claims_without_call(trace: Trace) -> Flaws:
     """
     definitions = {tool.name for branch in branches(trace) for tool in branch.trace.tools}
     called = {call.name for branch in branches(trace) for call in branch.trace.own_calls()}
-    tools = [parts for name in sorted(definitions | called) if len(parts := _NAME_PART.findall(name)) > 1]
-    done = {_past(parts[0].casefold()): parts[0].casefold() for parts in tools}
+    names = ([part.casefold() for part in _NAME_PART.findall(name)] for name in sorted(definitions | called))
+    tools = [parts for parts in names if len(parts) > 1]
+    done = {_past(verb): verb for verb, *_ in tools}
     flaws: list[Flaw] = []
     places = 0
     for branch in branches(trace):
@@ -177,13 +168,8 @@ def claims_without_call(trace: Trace) -> Flaws:
         for index, message in enumerate(branch.trace.messages):
             for claim in _CLAIM.finditer(message_text(message)) if message.role == "assistant" else ():
                 verb = done.get(_single(claim["done"].casefold()))
-                named = {*_words(claim["object"])}
-                objects = {part.casefold() for parts in tools if parts[0].casefold() == verb for part in parts[1:]}
-                if (
-                    verb is None
-                    or claim["hedge"]
-                    or not any(word.rstrip("s") in {*map(_stem, objects)} for word in named)
-                ):
+                objects = {_stem(part) for own_verb, *parts in tools if own_verb == verb for part in parts}
+                if verb is None or claim["hedge"] or objects.isdisjoint(map(_stem, _words(claim["object"]))):
                     continue
                 places += 1
                 if not any(called_in < index for called_in in verbs_called.get(verb, ())):

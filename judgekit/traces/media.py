@@ -36,11 +36,8 @@ def standard_base64(text: str) -> str:
     if len(text) % 4 == 0 and not any(sign in text for sign in _UNUSUAL):
         return text
     standard = text.translate(_STANDARD)
-    return (
-        standard + "=" * (-len(standard) % 4)
-        if _BASE64.fullmatch(standard) and len(standard.rstrip("=")) % 4 != 1
-        else text
-    )
+    is_base64 = _BASE64.fullmatch(standard) and len(standard.rstrip("=")) % 4 != 1
+    return standard + "=" * (-len(standard) % 4) if is_base64 else text
 
 
 def decode_base64(text: str) -> bytes | None:

@@ -1,11 +1,10 @@
-"""Messages of a conversation, with their tool calls and content parts, which name each other (over 450 lines)."""
+"""Messages of a conversation, with their tool calls and content parts, which name each other."""
 
 import json
 import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias, TypedDict, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
@@ -216,9 +215,9 @@ def parse_arguments(recorded: JsonValue) -> Arguments:
         if (plain := plain_object(raw)) is not None:
             return {"args": plain}
         try:
-            args = _from_json(raw)
+            args = from_json(raw)
             if isinstance(args, str):
-                args = _from_json(args)
+                args = from_json(args)
         except ValueError as error:
             return {"args": {}, "args_raw": raw, "args_error": f"not JSON: {error}"}
     if args == "":
@@ -244,18 +243,12 @@ def plain_object(text: str) -> JsonObject | None:
     return None if loses_keys(text, value) else value
 
 
-def _from_json(text: str) -> JsonValue:
-    value: JsonValue = from_json(text)
-    return value
-
-
 def _flaw(value: JsonValue) -> str | None:
     """Return why a parsed value is not valid JSON; ``None`` if it is valid."""
     if is_valid_json(value):
         return None
-    return (
-        f"more than {MOST_LEVELS} levels of objects and lists" if is_deeper(value, MOST_LEVELS) else _first_flaw(value)
-    )
+    is_deep = is_deeper(value, MOST_LEVELS)
+    return f"more than {MOST_LEVELS} levels of objects and lists" if is_deep else _first_flaw(value)
 
 
 def is_valid_json(value: JsonValue) -> bool:
@@ -275,7 +268,7 @@ def _first_flaw(value: JsonValue) -> str | None:
     if isinstance(value, float):
         return None if math.isfinite(value) else repr(value)
     if isinstance(value, dict):
-        return next((flaw for part in chain(value, value.values()) if (flaw := _first_flaw(part))), None)
+        value = [*value, *value.values()]
     if isinstance(value, list):
         return next((flaw for part in value if (flaw := _first_flaw(part))), None)
     return None
@@ -343,8 +336,6 @@ class ToolCall(FrozenModel):
 
 
 class _Message(FrozenModel):
-    """The fields that all messages share."""
-
     content: str | Many[Part] = Field(default="", kw_only=False)
     id: str | None = None
     timestamp: datetime | None = None

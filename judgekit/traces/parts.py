@@ -131,11 +131,8 @@ class LongRecording:
         lines: dict[int, Passage] = {}
         for is_shown, group in groupby(range(len(self._passages)), shown.__contains__):
             run = [*group]
-            lines |= (
-                {at: shown[at] for at in run}
-                if is_shown
-                else {run[0]: gap_passage(self._passages[run[0] : run[-1] + 1])}
-            )
+            gap = self._passages[run[0] : run[-1] + 1]
+            lines |= {at: shown[at] for at in run} if is_shown else {run[0]: gap_passage(gap)}
         room = self._room - _images_size(whole)
         cut = dict(zip(lines, level_passages([*lines.values()], room, {*numbers}, NOTE_SIZE), strict=True))
         if passages_size([*cut.values()]) > room:

@@ -169,10 +169,9 @@ def message_passages(branch: Branch, tool_result_limit: int, images: ImageSettin
         if images is not None:
             pictures = (part for part in _media(message) if part.kind == "image")
             for picture_number, part in enumerate(pictures, 1):
-                passages.append(
-                    Passage(number, f"image {picture_number}", "", 0, depth=depth, image=Image.of(part, images))
-                )
-                passages[-1].is_users = message.role == "user"
+                picture = Passage(number, f"image {picture_number}", "", 0, depth=depth, image=Image.of(part, images))
+                picture.is_users = message.role == "user"
+                passages.append(picture)
         if message.role == "assistant" or message.role == "user":  # noqa: PLR1714 - type checkers know these
             for position, call in enumerate(message.tool_calls):
                 words, arguments = _call(call)
@@ -187,12 +186,8 @@ def message_passages(branch: Branch, tool_result_limit: int, images: ImageSettin
 
 def _sub_agent_passages(child: Branch, tool_result_limit: int, images: ImageSettings | None) -> list[Passage]:
     name = sub_agent_name(child)
-    begins = Passage(child.path, f"{name} begins", "", 0, depth=child.depth)
-    return [
-        begins,
-        *message_passages(child, tool_result_limit, images),
-        Passage(child.path, f"{name} ends", "", 0, depth=child.depth),
-    ]
+    begin, end = (Passage(child.path, f"{name} {verb}", "", 0, depth=child.depth) for verb in ("begins", "ends"))
+    return [begin, *message_passages(child, tool_result_limit, images), end]
 
 
 def sub_agent_name(branch: Branch) -> str:
@@ -212,13 +207,8 @@ def _same_as_child(started: Mapping[int, Sequence[Branch]], answered: PairedCall
 
 def find_media(trace: Recording) -> list[MediaPart]:
     """Return the media of a recording, with those of its sub-agents."""
-    media: list[MediaPart] = []
-    for message in trace.messages:
-        if not isinstance(message.content, str):
-            media += _media(message)
-    for child in trace.children:
-        media += find_media(child)
-    return media
+    own = [part for message in trace.messages for part in _media(message)]
+    return [*own, *(part for child in trace.children for part in find_media(child))]
 
 
 def limit_images(passages: Sequence[Passage], most: int, room: int, reason: str) -> Sequence[Passage]:
@@ -244,21 +234,16 @@ def count_hidden_media(
     """Return the number of media of a recording that its passages do not show, by their kind and the reason."""
     if not (media := find_media(trace)):
         return {}
-    hidden: Counter[tuple[str, str]] = Counter()
-    placed = 0
-    for passage in passages if images is not None else ():
-        if passage.image is not None:
-            placed += 1
-            if passage.image.hidden:
-                hidden["image", passage.image.hidden] += 1
+    placed = [passage.image for passage in passages if passage.image is not None]
+    hidden = Counter[tuple[str, str]](("image", image.hidden) for image in placed if image.hidden)
     kinds = Counter(part.kind for part in media)
     for kind, number in kinds.items():
         if kind != "image":
             hidden[kind, "judges are shown images only"] = number
         elif images is None:
             hidden[kind, "the judge is not set to take images (images = true)"] = number
-        elif number > placed:
-            hidden[kind, "its message was left out"] = number - placed
+        elif number > len(placed):
+            hidden[kind, "its message was left out"] = number - len(placed)
     return hidden
 
 
@@ -346,12 +331,9 @@ def quoted_names(names: Iterable[str]) -> Mapping[str, str]:
 
 
 def _speaker_name(branch: Branch, message: Message, answered: PairedCall | None) -> str:
-    if message.role == "assistant":
-        return message.role if message.agent is None else f"{message.role} {quoted_name(message.agent)}"
-    if message.role == "user":
-        return message.role if message.name is None else f"{message.role} {quoted_name(message.name)}"
     if message.role != "tool":
-        return message.role
+        name = message.agent if message.role == "assistant" else message.name if message.role == "user" else None
+        return message.role if name is None else f"{message.role} {quoted_name(name)}"
     words = "tool result"
     if answered is not None:
         words += f" of {quoted_name(answered.call.name)} (called in {branch.number(answered.message)})"
@@ -363,7 +345,6 @@ def _speaker_name(branch: Branch, message: Message, answered: PairedCall | None)
 
 
 def _call(call: ToolCall) -> tuple[str, str]:
-    """Return the tool's name, and the arguments on one line."""
     if call.args_error is None:
         return quoted_name(call.name), compact_json(call.args)
     return f"{quoted_name(call.name)} with arguments that cannot be read:", compact_json(call.args_raw)

@@ -101,10 +101,9 @@ class Ranking(FrozenModel):
     def _best_first(self) -> "Ranking":
         _must_differ(self.retrieved, "retrieved")
         if self.scores is not None:
-            if len(self.scores) != len(self.retrieved):
-                raise ValueError(
-                    f"expected a score for each of {len(self.retrieved)} ids, found {len(self.scores)} scores"
-                )
+            ids, scores = len(self.retrieved), len(self.scores)
+            if ids != scores:
+                raise ValueError(f"expected a score for each of {ids} ids, found {scores} scores")
             pairs = sorted(zip(self.scores, self.retrieved, strict=True), reverse=True)
             object.__setattr__(self, "retrieved", tuple(identity for _, identity in pairs))
             object.__setattr__(self, "scores", tuple(score for score, _ in pairs))
@@ -122,10 +121,8 @@ def _whole_floats_as_integers(ids: Sequence[object]) -> Sequence[object]:
 
 def _must_differ(ids: Sequence[str], field: str) -> None:
     if len(set(ids)) < len(ids):
-        twice = join_limited(
-            (short_repr(identity) for identity, count in Counter(ids).items() if count > 1), separator=", "
-        )
-        raise ValueError(f"{field} has duplicate ids: {twice}")
+        twice = (short_repr(identity) for identity, count in Counter(ids).items() if count > 1)
+        raise ValueError(f"{field} has duplicate ids: {join_limited(twice, separator=', ')}")
 
 
 class References(TypedDict, total=False):

@@ -100,10 +100,9 @@ def _runs(passages: Sequence[Passage], paths: Collection[str]) -> dict[str, Sequ
 def _collapsed(branch: Branch, run: Sequence[Passage]) -> Passage:
     """Return a one-line passage that replaces those of a sub-agent."""
     characters = sum(len(passage.text) + passage.omitted_characters for passage in run)
-    counts = (
-        f"{count_text(len(branch.trace.messages), 'message')}, {count_text(len(branch.trace.own_calls()), 'tool call')}"
-    )
-    words = f"{sub_agent_name(branch)}: {counts}, {omission_note(characters)}"
+    messages = count_text(len(branch.trace.messages), "message")
+    calls = count_text(len(branch.trace.own_calls()), "tool call")
+    words = f"{sub_agent_name(branch)}: {messages}, {calls}, {omission_note(characters)}"
     return Passage(branch.path, words, "", 0, omitted_characters=characters, depth=branch.depth)
 
 
@@ -189,14 +188,8 @@ def gap_passage(run: Sequence[Passage]) -> Passage:
     """Return a one-line passage that replaces the given ones."""
     characters = sum(len(passage.text) + passage.omitted_characters for passage in run)
     first, last = _own_number(run[0]), _own_number(run[-1])
-    return Passage(
-        first,
-        omission_note(characters),
-        "",
-        0,
-        omitted_characters=characters,
-        last_message_number=last if last > first else None,
-    )
+    end = last if last > first else None
+    return Passage(first, omission_note(characters), "", 0, omitted_characters=characters, last_message_number=end)
 
 
 def passages_size(passages: Sequence[Passage]) -> int:

@@ -1,7 +1,7 @@
 """Traces: recorded conversations with their metadata."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from judgekit.traces.images import ImageSettings
@@ -17,7 +17,7 @@ from judgekit.traces.rendering import (
     render_passages,
 )
 from judgekit.traces.shortening import shorten_passages
-from judgekit.traces.tree import Branch, MessageNumber, branches, walk_calls
+from judgekit.traces.tree import Branch, MessageNumber, branches, conversation_path
 
 
 class ActualCall(NamedTuple):
@@ -63,13 +63,7 @@ class Trace(Recording):
     def tool_calls(self, requestor: Requestor = "assistant") -> tuple[ActualCall, ...]:
         """Return the calls of one side, in order; each of the agent's calls is followed by those of its sub-agents."""
         if self.children and requestor == "assistant":
-            placed_calls = walk_calls(Branch(self))
-            return tuple(
-                ActualCall(
-                    placed.branch.number(placed.message_index), placed.turn, placed.call, placed.agent, placed.delegates
-                )
-                for placed in placed_calls
-            )
+            return tuple(_walk_calls(Branch(self)))
         calls: list[ActualCall] = []
         turn, kind = 0, CALLER_MESSAGES[requestor]
         for number, message in enumerate(self.messages, 1):
@@ -89,7 +83,7 @@ class Trace(Recording):
         if not self.children or requestor == "user":
             return call_errors(self.messages, requestor)
         errors = {branch.path: iter(call_errors(branch.trace.messages, requestor)) for branch in branches(self)}
-        return tuple(next(errors[placed.branch.path]) for placed in walk_calls(Branch(self)))
+        return tuple(next(errors[conversation_path(call.message)]) for call in self.tool_calls(requestor))
 
     def render(
         self, *, tool_result_limit: int = 8_000, budget_tokens: int | None = None, images: ImageSettings | None = None
@@ -126,3 +120,19 @@ class Trace(Recording):
         if budget_tokens is not None:
             shown = shorten_passages(shown, self, budget_tokens)
         return render_passages(shown, count_hidden_media(self, shown, images))
+
+
+def _walk_calls(branch: Branch, turn: int = 0) -> Iterator[ActualCall]:
+    """Yield the tool calls of the agents of a tree, depth first: each call is followed by those of its sub-agents."""
+    started = branch.started
+    for index, message in enumerate(branch.trace.messages):
+        if message.role == "user" and not branch.path:
+            turn += 1
+        elif message.role == "assistant":
+            for position, call in enumerate(message.tool_calls):
+                children = [child for child in started.get(index, ()) if child.position == position]
+                yield ActualCall(branch.number(index), turn, call, branch.speaker(message), bool(children))
+                for child in children:
+                    yield from _walk_calls(child, turn)
+    for child in started.get(-1, ()):
+        yield from _walk_calls(child, turn)

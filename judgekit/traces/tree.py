@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from judgekit.traces.message import AIMessage, Message, ToolCall
 from judgekit.traces.recording import Recording
@@ -117,46 +117,6 @@ def walk_messages(branch: Branch) -> Iterator[tuple[Branch, int]]:
         yield from walk_messages(child)
 
 
-class PlacedCall(NamedTuple):
-    """A tool call of an agent, with its place in a tree.
-
-    Attributes:
-        branch: The conversation.
-        message_index: The index of the message.
-        turn: The number of messages of the user so far, in the conversation of the agent itself.
-        call: The call.
-        delegates: Whether it started a sub-agent.
-    """
-
-    branch: Branch
-    message_index: int
-    turn: int
-    call: ToolCall
-    delegates: bool
-
-    @property
-    def agent(self) -> str | None:
-        """The name of the agent; ``None`` if unknown."""
-        message = self.branch.trace.messages[self.message_index]
-        return self.branch.speaker(message) if message.role == "assistant" else None
-
-
-def walk_calls(branch: Branch, turn: int = 0) -> Iterator[PlacedCall]:
-    """Yield the tool calls of the agents of a tree, depth first: each call is followed by those of its sub-agents."""
-    started = branch.started
-    for index, message in enumerate(branch.trace.messages):
-        if message.role == "user" and not branch.path:
-            turn += 1
-        elif message.role == "assistant":
-            for position, call in enumerate(message.tool_calls):
-                children = [child for child in started.get(index, ()) if child.position == position]
-                yield PlacedCall(branch, index, turn, call, bool(children))
-                for child in children:
-                    yield from walk_calls(child, turn)
-    for child in started.get(-1, ()):
-        yield from walk_calls(child, turn)
-
-
 class Chronology:
     """The order of the messages of a tree, as far as the recording tells it."""
 
@@ -208,17 +168,9 @@ def _ends_before(times: _Times, others: _Times) -> bool | None:
 
 def find_message(trace: Recording, number: MessageNumber) -> Message | None:
     """Return the message with a number; ``None`` if there is none."""
-    if isinstance(number, str) and trace.children:
-        enclosing = (branch for branch in branches(trace) if branch.path and number.startswith(f"{branch.path}."))
-        return next(
-            (branch.trace.messages[at] for branch in enclosing if (at := _index(branch, number)) is not None), None
-        )
-    if isinstance(number, int) and 1 <= number <= len(trace.messages):
-        return trace.messages[number - 1]
-    return None
-
-
-def _index(branch: Branch, number: str) -> int | None:
-    last = number.removeprefix(f"{branch.path}.")
-    is_number = _NUMBER.fullmatch(last) is not None and int(last) <= len(branch.trace.messages)
-    return int(last) - 1 if is_number else None
+    messages: Sequence[Message] = trace.messages
+    if isinstance(number, str):
+        path, _, last = number.rpartition(".")
+        messages = next((branch.trace.messages for branch in branches(trace) if path and branch.path == path), ())
+        number = int(last) if _NUMBER.fullmatch(last) else 0
+    return messages[number - 1] if 1 <= number <= len(messages) else None

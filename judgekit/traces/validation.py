@@ -22,7 +22,8 @@ def check_samples(collection: object) -> Iterator[Sample]:
     """
     if isinstance(collection, Sample):
         raise ConfigError("samples is one Sample: pass a list, [sample]")
-    if _is_single_object(collection) or not isinstance(collection, Iterable):
+    is_single = isinstance(collection, (Trace, Mapping, IOBase, *_MESSAGES)) or _is_table(collection)
+    if is_single or not isinstance(collection, Iterable):
         raise _no_sample(collection, "samples")
     given = cast("Iterable[object]", collection)
     samples = (check_sample(candidate, f"samples[{index}]") for index, candidate in enumerate(given))
@@ -58,11 +59,6 @@ def _no_sample(wrong: object, called: str) -> ConfigError:
     else:
         kind, advice = short_repr(wrong), f"read samples from a file, or build them with {_MADE}"
     return ConfigError(f"{called} is {kind}: {advice}")
-
-
-def _is_single_object(candidate: object) -> bool:
-    """Return whether a value can be iterated over but is a single thing and not a collection of samples."""
-    return isinstance(candidate, (Trace, Mapping, IOBase, *_MESSAGES)) or _is_table(candidate)
 
 
 def _is_table(candidate: object) -> bool:

@@ -117,22 +117,6 @@ def test_a_class_called_no_answer_is_not_mixed_up_with_one():
     assert total.table == {"(no answer)": {"no answer": 1}, "no answer": {"no answer": 1, "((no answer))": 1}}
 
 
-def test_a_published_recipe_that_compares_predictions_with_themselves_gives_1_and_this_does_not():
-    pairs = [("yes", "no"), ("no", "no"), ("yes", "yes"), ("no", "yes")]
-    predictions = [predicted for _, predicted in pairs]
-    assert metrics.accuracy_score(predictions, predictions) == 1
-    assert labels(pairs).value == 1 / 2
-    matched = ["matched", "wrong", "wrong", "matched"]
-    scores = [Score.scored("a", 0, label=one, details={"measure": "accuracy"}) for one in matched]
-    assert answer_match(scores).value == 1 / 2
-
-
-def test_the_four_measures_of_real_labels_all_differ():
-    pairs = [("yes", "yes")] * 4 + [("yes", "no")] * 2 + [("no", "yes")] + [("no", "no")] * 2
-    figures = labels(pairs, positive="yes").metrics
-    assert figures == pytest.approx({"accuracy": 6 / 9, "precision": 4 / 5, "recall": 4 / 6, "f1": 8 / 11})
-
-
 @pytest.mark.parametrize(
     ("pairs", "measure", "positive", "note"),
     [

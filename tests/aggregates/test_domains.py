@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.aggregates.domains import domain_means, macro_mean, mean_of_means
-from judgekit.aggregates.total import Total, load_aggregate
+from judgekit.aggregates.total import Total
 from judgekit.score import Score
 
 
@@ -51,13 +51,3 @@ def test_it_is_undefined_where_a_domain_is_not_known(nameless):
 def test_names_of_domains_are_harmless_and_whole():
     found = macro_mean(scored(("a\nb", 0.25), ("x" * 1_000, 0.5), ("法律", 1)))
     assert list(found.metrics) == ['"a\\nb"', f'"{"x" * 1_000}"', "法律"]
-
-
-def test_names_that_differ_at_their_end_only_are_domains_of_their_own():
-    found = macro_mean(scored(("x" * 90, 0.25), ("x" * 91, 0.5)))
-    assert (found.value, list(found.metrics.values())) == (0.375, [0.25, 0.5])
-    assert found.note == "over 2 domains with 1 scored each"
-
-
-def test_it_is_found_by_its_path():
-    assert load_aggregate("judgekit.aggregates.domains:macro_mean") is macro_mean

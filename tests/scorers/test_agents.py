@@ -95,15 +95,6 @@ def test_where_a_scorer_looks_at_one_agent_or_the_user_there_are_no_rows(scorer,
     assert by_agent(scorer, trace) is None
 
 
-def test_the_details_of_a_recording_with_one_agent_are_as_without_its_name():
-    unnamed = ONE.model_copy(update={"messages": (ONE.messages[0], ONE.messages[1].model_copy(update={"agent": None}))})
-    expected = [ToolCall("look"), ToolCall("pay")]
-    named, plain = (
-        ToolCallAccuracy().score(Sample(id="1", trace=one, reference_tool_calls=expected)) for one in (ONE, unnamed)
-    )
-    assert named.model_dump_json() == plain.model_dump_json()
-
-
 def violated(trace, *constraints):
     found = ToolConstraints(constraints).score(Sample(id="1", trace=trace))
     return {(one["path"], one["agent"]): one["violated"] for one in found.details["by_agent"]}

@@ -135,26 +135,7 @@ def test_weights_whose_sum_is_a_rounding_above_1_give_no_value_above_1():
     assert decided({"a": 0.5, "b": 0.5 + 9e-10}, {"a": True, "b": True}).value == 1
 
 
-def test_weights_can_be_normalized():
-    found = decided({"a": 3, "b": 1}, {"a": True, "b": False}, normalize=True)
-    assert (found.value, costs(found)) == (0.75, {"b": 0.25})
-    assert [one["weight"] for one in found.details["criteria"].values()] == [0.75, 0.25]
-
-
 # --- what does not apply
-
-
-def test_the_weight_of_what_does_not_apply_is_shared_out_in_proportion():
-    found = meeting("correct_time", idle=("explored_alternatives", "clear_explanation"))
-    assert found.value == pytest.approx(0.35 / 0.6)
-    assert costs(found) == pytest.approx({"correct_time": 0.25 / 0.6})
-
-
-def test_what_does_not_apply_can_hold_instead():
-    found = meeting("correct_time", idle=("explored_alternatives", "clear_explanation"), not_applicable="pass")
-    assert found.value == pytest.approx(0.75)
-    assert found.details["criteria"]["clear_explanation"]["holds"] is None
-    assert found.reason.endswith("not applicable explored_alternatives, clear_explanation")
 
 
 # --- the class
@@ -210,14 +191,6 @@ def test_the_classes_can_be_others(thresholds, labels):
 # --- functions
 
 
-def test_a_function_may_be_async():
-    async def check(sample: Sample) -> bool:
-        await asyncio.sleep(0)
-        return sample.id == "one"
-
-    assert tried(WeightedCriteria({"a": 1}, checks={"a": check})).value == 1
-
-
 @pytest.mark.parametrize(
     ("check", "reason"),
     [
@@ -231,15 +204,6 @@ def test_a_function_that_fails_fails_the_score_by_name_and_the_judge_is_not_aske
     found = tried(WeightedCriteria({"asked": 0.5, "right": 0.5}, checks={"right": check}, judge=judge))
     assert (found.status, found.value, judge.requests) == ("failed", None, [])
     assert found.reason.startswith(reason)
-
-
-def test_what_is_required_is_named_where_it_fails():
-    def kept(sample: Sample) -> bool:
-        raise ValueError("no calendar")
-
-    checks = {"a": lambda sample: True}
-    found = tried(WeightedCriteria({"a": 1}, checks=checks, required=[kept]))
-    assert found.reason == "RuntimeError: the check of kept raised ValueError: no calendar"
 
 
 def test_an_error_that_stops_the_run_is_let_through():

@@ -254,13 +254,6 @@ def test_a_failure_belongs_to_a_tool_an_agent_or_the_user(message, label, quote,
     ]
 
 
-def test_an_agent_without_a_name_is_called_agent():
-    score, _ = analyzed(
-        answer(candidate(2, "other"), roots=[2]), trace=Trace(messages=[HumanMessage("a"), AIMessage("b")])
-    )
-    assert score.details["roots"][0]["where"] == "agent"
-
-
 def test_candidates_stand_in_the_order_of_the_recording_and_two_roots_may_stand():
     given = answer(candidate(8, "unsupported_claim"), candidate("5.1.2", "did_not_ask"), roots=[8, "5.1.2"])
     score, _ = analyzed(given)

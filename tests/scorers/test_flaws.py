@@ -84,13 +84,3 @@ def test_what_the_agent_never_says_is_looked_for_in_all_of_its_messages_and_in_n
     assert NeverSays("Cancel|1").score(sample).value == 1
     silent = Sample.of(FLAWED.trace.messages[:3])
     assert NeverSays("W-12345|Error").score(silent) == Score.skipped("never_says", "the agent says nothing")
-
-
-def test_they_are_scorers_by_name():
-    names = ["errors_ignored", "invented_arguments", "unfinished", "claims_without_call"]
-    assert {row.score.scorer: row.score.value for row in run([FLAWED], names)} == {
-        "errors_ignored": None,
-        "invented_arguments": 0,
-        "unfinished": 0,
-        "claims_without_call": 1,
-    }

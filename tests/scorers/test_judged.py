@@ -48,12 +48,6 @@ def test_the_name_of_a_model_is_its_judge():
         assert signature(made(MODEL)) == signature(made(Judge(MODEL)))
 
 
-def test_a_judge_stays_the_one_that_it_is():
-    for made in ASKING.values():
-        judge = ScriptedJudge([])
-        assert made(judge).judge is judge
-
-
 def test_what_is_no_judge_is_an_error():
     cases = [
         ("gpt-x", "did you mean 'openai/gpt-x'?"),

@@ -2,18 +2,15 @@
 
 import asyncio
 import re
-from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.errors import BudgetError, ConfigError, OverloadError, RefusalError
+from judgekit.errors import ConfigError, RefusalError
 from judgekit.judges.judge import Judge
 from judgekit.judges.request import Reply, Request
 from judgekit.judges.scripted import ScriptedJudge
-from judgekit.runs.rows import Row
-from judgekit.runs.summary import Summary
 from judgekit.score import Score
 from judgekit.scorers.pairwise import PairAnswer, Pairwise
 from judgekit.scoring import attempt, run_sync, signature
@@ -22,7 +19,6 @@ from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
 QUESTION = "Which agent did what the user asked for?"
-PLACES = ("first", "second", "tie")
 
 
 def recording(quality: int, messages: int = 2) -> Trace:
@@ -138,10 +134,6 @@ PREFERRED = {
 """Verdicts with the trace first and with the baseline first; value, label and confidence."""
 
 
-def test_every_combination_is_tested():
-    assert set(PREFERRED) == set(product(PLACES, PLACES))
-
-
 def test_only_a_preference_that_outlives_the_change_of_places_counts():
     for verdicts, expected in PREFERRED.items():
         found = tried(in_orders(*map(answer, verdicts)))
@@ -152,29 +144,11 @@ def test_only_a_preference_that_outlives_the_change_of_places_counts():
         assert found.confidence == (1 if confidence == "high" else 0.5 if label == "tie" else 0)
 
 
-def test_with_trace_and_baseline_swapped_the_same_two_answers_mean_the_opposite():
-    """The swapped sample takes the same two requests."""
-    for verdicts in PREFERRED:
-        judge = in_orders(*map(answer, verdicts))
-        one, other = tried(judge, sample(1, 0)), tried(judge, sample(0, 1))
-        assert one.value + other.value == 1
-        opposite = {"better": "worse", "worse": "better"}
-        assert other.label == opposite.get(one.label, one.label)
-        assert other.details["confidence"] == one.details["confidence"]
-
-
 @given(st.integers(0, 3), st.integers(0, 3))
 def test_a_judge_of_content_prefers_the_better_one_on_either_side(trace, baseline):
     found = tried(ScriptedJudge(by_content), sample(trace, baseline))
     assert found.value == (1 if trace > baseline else 0 if trace < baseline else 0.5)
     assert found.details["confidence"] == "high"
-
-
-@settings(max_examples=settings.default.max_examples // 2)
-@given(st.sampled_from(PLACES[:2]), st.integers(0, 9), st.integers(10, 19))
-def test_a_judge_that_goes_by_place_alone_decides_nothing(place, trace, baseline):
-    found = tried(ScriptedJudge(lambda _: answer(place)), sample(trace, baseline))
-    assert (found.value, found.label, found.details["flipped"]) == (0.5, "position_bias", True)
 
 
 def test_the_details_keep_both_verdicts_and_which_recording_each_is_about():
@@ -189,13 +163,6 @@ def test_the_details_keep_both_verdicts_and_which_recording_each_is_about():
     )
     turned = tried(in_orders(answer("second"), answer("first")))
     assert [one["preferred"] for one in turned.details["verdicts"]] == ["baseline", "baseline"]
-
-
-def test_the_rate_of_flips_is_in_the_summary_of_a_run():
-    summary = Summary()
-    for index, verdicts in enumerate([("first", "second")] * 5 + [("second", "first")] * 3 + [("first", "first")] * 2):
-        summary.add(Row(sample_id=str(index), index=index, score=tried(in_orders(*map(answer, verdicts)))))
-    assert str(summary).splitlines()[1] == "pairwise: of 10, better 5 (50%), worse 3 (30%), position_bias 2 (20%)"
 
 
 # --- what is not asked
@@ -307,16 +274,6 @@ def test_where_one_order_fails_the_score_fails_and_keeps_the_cost_of_both(fails)
     found = tried(Judge("slow/judge", client=Slow(), cache_mode="off", attempts=1))
     assert (found.status, found.value, found.error) == ("failed", None, "RefusalError")
     assert sorted(str(call.error) for call in found.calls) == ["None", "RefusalError"]
-
-
-def test_where_both_orders_fail_it_is_one_failed_score():
-    found = tried(in_orders(OverloadError("busy"), RefusalError("no")))
-    assert (found.status, found.error, len(found.calls)) == ("failed", "OverloadError", 2)
-
-
-def test_a_spent_budget_stops_the_run():
-    with pytest.raises(BudgetError, match="spent"):
-        tried(in_orders(answer("first"), BudgetError("spent")))
 
 
 def test_a_score_says_how_much_of_the_recordings_the_judge_was_not_shown():

@@ -18,7 +18,7 @@ from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.providers.price import Price
 from judgekit.judges.scripted import ScriptedJudge
-from judgekit.score import JudgeCall, Score, current_repeat, planning, record_calls
+from judgekit.score import JudgeCall, Score, planning, record_calls
 from judgekit.scorers.panel import Panel
 from judgekit.scorers.prompted import PromptScorer
 from judgekit.scorers.repeat import Repeat
@@ -72,26 +72,6 @@ def asked_by(score: Score) -> list[str]:
 
 def answer(label: str) -> dict:
     return {"reason": f"why {label}", "evidence": [2], "verdict": label}
-
-
-def test_the_majority_is_what_more_than_half_of_all_members_say():
-    cases = [
-        ([1.0, 1.0, 0.0], 1.0),
-        ([0.0, 1.0, 0.0, 0.0], 0.0),
-        ([1.0, 0.0], "abstained"),
-        ([1.0, 1.0, 0.0, 0.0], "abstained"),
-        ([1.0, 0.5, 0.0], "abstained"),
-        ([1.0, 1.0, 0.5, 0.0], "abstained"),  # the most frequent, and yet no majority
-        ([1.0, 1.0, "abstained"], 1.0),
-        ([1.0, "abstained"], "abstained"),
-        ([1.0, "abstained", "abstained"], "abstained"),
-        ([1.0, "skipped", "skipped"], "skipped"),
-        ([1.0, 1.0, "skipped"], 1.0),
-        ([1.0, "skipped"], "abstained"),
-        ([1.0, 1.0, "failed"], "failed"),
-    ]
-    for votes, expected in cases:
-        assert said(verdict(*votes)) == expected
 
 
 @pytest.mark.parametrize("rule", ["majority", "unanimous", "mean"])
@@ -241,11 +221,6 @@ def test_with_a_quorum_those_that_fail_are_left_out_as_long_as_enough_decide():
     ]
     for votes, quorum, expected in cases:
         assert said(verdict(*votes, quorum=quorum)) == expected
-
-
-def test_of_the_members_that_did_not_fail_all_must_agree_to_be_unanimous():
-    assert said(verdict(1.0, 1.0, "failed", rule="unanimous", quorum=2)) == 1.0
-    assert said(verdict(1.0, 0.0, "failed", rule="unanimous", quorum=2)) == "abstained"
 
 
 def test_a_quorum_that_is_missed_is_said_so():
@@ -434,18 +409,6 @@ def test_a_panel_within_a_panel_and_a_repeat_are_members_like_others():
     assert found.details["votes"]["inner"]["judge"] == "judge/m0, judge/m1, judge/m2"
 
 
-def test_a_panel_that_is_repeated_asks_all_members_anew():
-    @dataclass(frozen=True)
-    class Drawn:
-        name: str
-
-        async def ascore(self, sample: Sample, /) -> Score:
-            return Score.scored(self.name, float(current_repeat.get() > 0))
-
-    found = asyncio.run(Repeat(Panel([Drawn("a"), Drawn("b")]), repeats=3).ascore(SAMPLE))
-    assert [repeat["value"] for repeat in found.details["repeats"]] == [0.0, 1.0, 1.0]
-
-
 def test_a_member_gives_in_a_panel_the_verdict_that_it_gives_alone():
     """It is the same draw, so that what is cached for one serves the other."""
     judge = ScriptedJudge({"booked": answer("yes"), "kind": answer("yes")})
@@ -498,9 +461,3 @@ def test_a_panel_that_makes_no_sense_is_an_error():
     for votes, options, message in cases:
         with pytest.raises(ConfigError, match=re.escape(message)):
             Panel(members(votes), **options)
-
-
-def test_a_member_that_is_in_it_twice_is_an_error_since_it_would_count_twice():
-    scorer = PromptScorer(BOOKED, ScriptedJudge([]))
-    with pytest.raises(ConfigError, match="'booked' is in the panel twice; use Repeat to ask one scorer several times"):
-        Panel([scorer, PromptScorer(BOOKED, scorer.judge)])

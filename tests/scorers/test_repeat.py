@@ -95,12 +95,6 @@ def test_the_numbers_are_those_of_the_draws(values):
     assert by_mean.details["agreement"] == by_majority.details["agreement"] == most / len(values)
 
 
-def test_repeats_without_a_majority_abstain():
-    found = repeated(*map(scored, (1.0, 0.0)))
-    assert (found.status, found.value) == ("abstained", None)
-    assert found.reason == "no majority among the repeats: 1.00 x1, 0.00 x1"
-
-
 def test_a_draw_that_abstains_is_a_vote_for_nothing():
     nothing = Score.abstained("drawn", "cannot tell")
     assert repeated(nothing, nothing, scored(1.0)).status == "abstained"
@@ -175,13 +169,6 @@ def test_repeats_within_repeats_draw_apart():
     judge = ScriptedJudge({"booked": answer("yes")})
     asyncio.run(Repeat(Repeat(PromptScorer(BOOKED, judge), repeats=2), repeats=3).ascore(SAMPLE))
     assert sorted(request.repeat for request in judge.requests) == list(range(6))
-
-
-def test_outside_of_a_repeat_it_is_the_first_draw():
-    assert current_repeat.get() == 0
-    judge = ScriptedJudge([answer("yes")], params={"seed": 40})
-    asyncio.run(PromptScorer(BOOKED, judge).ascore(SAMPLE))
-    assert (judge.requests[0].repeat, judge.requests[0].params) == (0, {"seed": 40})
 
 
 def drawn_until_plain(*scores: Score | Exception) -> Score:
@@ -298,7 +285,3 @@ def test_what_is_repeated_how_often_and_how_is_part_of_the_signature():
 def test_a_repeat_that_makes_no_sense_is_an_error(options, message):
     with pytest.raises(ConfigError, match=re.escape(message)):
         Repeat(Drawn(()), **options)
-
-
-def test_it_may_have_a_name_of_its_own():
-    assert Repeat(Drawn(()), repeats=2, name="sure").name == "sure"

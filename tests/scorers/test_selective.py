@@ -192,10 +192,6 @@ def test_who_is_asked_and_how_sure_they_must_be_is_part_of_the_signature():
     assert len({signature(scorer) for scorer in (one, *made)}) == 5
 
 
-def test_it_may_have_a_name_of_its_own():
-    assert tried(sure(1.0), name="sure").scorer == "sure"
-
-
 @pytest.mark.parametrize("least", [0, -0.1, 1.01, True, "0.8", math.nan])
 def test_a_confidence_that_nobody_can_have_is_an_error(least):
     with pytest.raises(ConfigError, match=re.escape(f"min_confidence must be above 0 and at most 1, found {least!r}")):

@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 
 from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 from judgekit.traces.pairing import call_errors, pair_results
-from judgekit.traces.trace import Trace
 
 
 def ai(*calls: tuple[str, str | None]) -> AIMessage:
@@ -154,10 +153,3 @@ def test_each_of_the_same_calls_has_an_end_of_its_own():
     f = ToolCall("f")
     messages = [AIMessage(tool_calls=[f, f, f]), ToolMessage(is_error=True), ToolMessage(is_error=False)]
     assert call_errors(messages, "assistant") == (True, False, None)
-
-
-@given(conversations)
-def test_in_any_conversation_there_is_a_word_for_each_call_of_a_side(messages):
-    trace = Trace(messages=messages)
-    for requestor in ("assistant", "user"):
-        assert len(call_errors(messages, requestor)) == len(trace.tool_calls(requestor))

@@ -83,11 +83,6 @@ def test_a_given_id_names_sample_and_trace():
     assert (sample.id, sample.trace.id) == ("a", "a")
 
 
-def test_lists_of_references_become_tuples():
-    sample = Sample.of(MESSAGES, references=["a"], reference_topics=["b"], documents=["c"])
-    assert (sample.references, sample.reference_topics, sample.documents) == (("a",), ("b",), ("c",))
-
-
 @pytest.mark.parametrize("known", [{"references": "one text"}, {"prediction_score": float("nan")}])
 def test_references_that_do_not_fit_are_errors(known):
     with pytest.raises(ValidationError, match=next(iter(known))):

@@ -148,17 +148,6 @@ def test_a_conversation_without_messages_fits_or_not(budget):
         assert rendered([], budget) == rendered([])
 
 
-def test_a_result_that_is_cut_anyway_is_cut_once():
-    [result] = [
-        one
-        for one in blocks(rendered([HumanMessage("a"), ToolMessage("x" * 9_000), HumanMessage("b")], 500)).values()
-        if "omitted" in one
-    ]
-    assert len(re.findall(OMISSION, result)) == 1
-    shown = result.count("x")
-    assert f"[... {9_000 - shown:,} characters omitted ...]" in result
-
-
 def test_a_budget_shows_no_more_of_a_result_than_its_limit():
     """All of it would take less room than two ends with the line between them."""
     trace = Trace(messages=[HumanMessage("a"), ToolMessage("é" * 101), HumanMessage("b")])

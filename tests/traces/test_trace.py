@@ -1,7 +1,6 @@
 """One recorded conversation."""
 
 import hashlib
-import pickle
 
 import pytest
 from hypothesis import given
@@ -40,11 +39,6 @@ def test_records_are_frozen_and_refuse_fields_they_do_not_know(record):
 def test_another_schema_version_is_an_error():
     with pytest.raises(ValidationError, match="schema_version"):
         Trace.model_validate({"schema_version": 2})
-
-
-def test_lists_become_tuples():
-    trace = Trace(messages=[HumanMessage("x")], labels=[Label("a", 1)], children=[Trace()])
-    assert (trace.messages, trace.labels, trace.children) == ((HumanMessage("x"),), (Label("a", 1),), (Trace(),))
 
 
 def test_the_value_of_a_label_keeps_its_type():
@@ -90,16 +84,6 @@ def test_tool_calls_are_those_of_one_side_with_the_numbers_of_their_messages_and
     assert [type(call) for call in trace.tool_calls("user")] == [ActualCall, ActualCall]
 
 
-def test_copies_and_pickled_traces_list_their_own_calls():
-    trace, other = (
-        Trace(messages=[AIMessage(tool_calls=[ToolCall(name)])], children=[Trace(id=name)]) for name in "fg"
-    )
-    listed = trace.tool_calls()
-    assert trace.model_copy(update={"messages": other.messages}).tool_calls() == other.tool_calls() != listed
-    assert trace == pickle.loads(pickle.dumps(trace))  # noqa: S301 - written here
-    assert [type(child) for child in Trace.model_validate_json(trace.model_dump_json()).children] == [Trace]
-
-
 def test_a_rendering_stands_between_lines_with_the_hash_of_what_is_between_them():
     trace = Trace(messages=[HumanMessage("Hi"), ToolMessage("y" * 9)])
     body = ["[{} 1] user", "| Hi", "[{} 2] tool result", "| yy", "| [... 5 characters omitted ...]", "| yy"]
@@ -112,21 +96,6 @@ def test_tool_results_are_cut_at_8000_characters_unless_told_otherwise():
     trace = Trace(messages=[ToolMessage("x" * 8_001)])
     assert "[... 1 characters omitted ...]" in trace.render()
     assert f"| {'x' * 8_001}\n" in trace.render(tool_result_limit=8_001)
-
-
-@pytest.mark.parametrize("budget", [None, 60, 45])
-def test_the_mark_is_that_of_what_is_shown_within_the_budget(budget):
-    shown = Trace(messages=[HumanMessage("Hi"), ToolMessage("y" * 300), AIMessage("Bye")]).render(budget_tokens=budget)
-    begins, *lines, ends = shown.split("\n")
-    mark = hashlib.sha256("\n".join(lines).replace(shown[1:13], "").encode()).hexdigest()[:12]
-    assert (begins, ends) == (f"[{mark} conversation begins]", f"[{mark} conversation ends]")
-    assert budget is None or len(shown) <= 4 * budget
-
-
-def test_the_envelope_is_no_part_of_the_rendering():
-    messages = [HumanMessage("Hi")]
-    labeled = Trace(id="x", messages=messages, labels=[Label("reward", 1.0)], metadata={"a": 1})
-    assert labeled.render() == Trace(messages=messages).render()
 
 
 @pytest.mark.parametrize(

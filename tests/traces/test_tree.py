@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
-from judgekit.traces.rendering import message_text
 from judgekit.traces.shortening import BYTES_A_TOKEN
 from judgekit.traces.trace import Trace
 from judgekit.traces.tree import Chronology, branches, find_message
@@ -318,11 +317,6 @@ def test_shortening_a_tree_takes_work_in_proportion_to_the_number_of_sub_agents(
     assert len(text.encode()) <= 16_000 * BYTES_A_TOKEN
     few, many = (count_calls(lambda n=n: tree(n).render(budget_tokens=40 * n)) for n in (150, 300))
     assert many < 2.3 * few
-
-
-def test_text_of_messages_is_what_stands_behind_the_bars():
-    number = "2.1.2.1.2"
-    assert message_text(find_message(TREE, number)) == "9:00"
 
 
 # Calls

@@ -28,7 +28,6 @@ from judgekit import (
     MaxTokens,
     Pairwise,
     Panel,
-    Portability,
     Price,
     PromptScorer,
     Ranking,
@@ -158,7 +157,6 @@ async def uses() -> None:
     assert_type(audit(results, labels, guarantee=0.1).scorers[0].correction.effective_labels, float | None)
     assert_type(Selective(Repeat(scorers[0], "auto"), 0.8, escalate=scorers[1]).score(sample), Score)
     assert_type(write([sample], "x.jsonl", format="ragas"), Mapping[str, int])
-    assert_type(Portability.between(results, results, scorer="max_tokens"), Score)
     assert_type(Ranking([("a", 0.5), ("b", 0.25)], {"a": 1}).retrieved, Sequence[str])
     score = await attempt(scorers[0], sample)
     assert_type(score, Score)

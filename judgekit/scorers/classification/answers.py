@@ -99,9 +99,8 @@ class AnswerMatch(SyncScore):
         if self.recipe == "published":
             return partial(published_words, stop_words=_PUBLISHED_STOP_WORDS if stop_words is None else stop_words)
         stop_words = load_word_list("stop_words") if stop_words is None else stop_words
-        return partial(
-            content_words, split=splitter(self.tokenize), stop_words=stop_words, ignore_percent=self.ignore_percent
-        )
+        split = splitter(self.tokenize)
+        return partial(content_words, split=split, stop_words=stop_words, ignore_percent=self.ignore_percent)
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""

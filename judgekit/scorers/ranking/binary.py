@@ -151,17 +151,18 @@ class AUC(BinaryScorer):
 
 @dataclass(frozen=True)
 class _AtK(BinaryScorer):
-    """A scorer of the first k documents."""
-
     k: int
 
     def __post_init__(self) -> None:
         check_cutoff(self.k)
         super().__post_init__()
 
+    def _hit_count(self, hits: RelevantRanks) -> int:
+        return bisect_right(hits.ranks, self.k)
+
     def _reason(self, hits: RelevantRanks) -> str:
-        hit_count = bisect_right(hits.ranks, self.k)
-        return f"{hit_count} of {hits.relevant} relevant documents among the first {self.k} (retrieved: {len(hits.graded.ids)})"
+        among = f"among the first {self.k} (retrieved: {len(hits.graded.ids)})"
+        return f"{self._hit_count(hits)} of {hits.relevant} relevant documents {among}"
 
     def _explain(self, hits: RelevantRanks) -> tuple[str, JsonObject]:
         reason, details = super()._explain(hits)
@@ -179,7 +180,7 @@ class PrecisionAtK(_AtK):
     _default_name: ClassVar[str] = "precision"
 
     def _value(self, hits: RelevantRanks) -> float:
-        return measures.precision_at(hits.ranks, self.k)
+        return self._hit_count(hits) / self.k
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,7 @@ class RecallAtK(_AtK):
     _default_name: ClassVar[str] = "recall"
 
     def _value(self, hits: RelevantRanks) -> float:
-        return measures.recall_at(hits.ranks, hits.relevant, self.k)
+        return self._hit_count(hits) / hits.relevant
 
 
 @dataclass(frozen=True)
@@ -207,4 +208,4 @@ class HitRate(_AtK):
     _default_name: ClassVar[str] = "hit_rate"
 
     def _value(self, hits: RelevantRanks) -> float:
-        return measures.hit_rate(hits.ranks, self.k)
+        return float(self._hit_count(hits) > 0)

@@ -4,7 +4,6 @@ Ranks count from 1. ``ranks`` are the ranks of the relevant documents, in ascend
 the documents at each rank, best first, with 0 for unjudged ones.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, groupby
@@ -29,21 +28,6 @@ def average_precision(ranks: Sequence[int], relevant: int, *, interpolated: bool
     if interpolated:
         precisions = [*accumulate(reversed(precisions), max)]
     return sum(precisions) / relevant
-
-
-def precision_at(ranks: Sequence[int], k: int) -> float:
-    """Return the share of relevant documents among the first k, even if fewer were retrieved."""
-    return bisect_right(ranks, k) / k
-
-
-def recall_at(ranks: Sequence[int], relevant: int, k: int) -> float:
-    """Return the share of all ``relevant`` documents that are among the first k."""
-    return bisect_right(ranks, k) / relevant
-
-
-def hit_rate(ranks: Sequence[int], k: int) -> float:
-    """Return 1 if there is a relevant document among the first k, else 0."""
-    return float(bisect_right(ranks, k) > 0)
 
 
 def auc(ranks: Collection[int], retrieved: int, scores: Sequence[float] | None) -> float:

@@ -30,12 +30,10 @@ def find_ranking(sample: Sample, tool: str | None, path: str | None) -> Ranking 
     number, text = last_result
     try:
         return Ranking.model_validate({"retrieved": _ids(text, path), "relevance": ranking.relevance})
-    except ValidationError as error:
-        raise ValueError(
-            f"message {number}, the result of {tool!r}: {validation_message(error).removeprefix('the record: ')}"
-        ) from error
     except ValueError as error:
-        raise ValueError(f"message {number}, the result of {tool!r}: {error}") from error
+        problem = validation_message(error) if isinstance(error, ValidationError) else str(error)
+        problem = problem.removeprefix("the record: ")
+        raise ValueError(f"message {number}, the result of {tool!r}: {problem}") from error
 
 
 def check_jmespath(path: str) -> None:
@@ -50,7 +48,6 @@ def check_jmespath(path: str) -> None:
 
 
 def _last_result(sample: Sample, tool: str) -> tuple[MessageNumber, str] | None:
-    """Return the number of its message, and its text."""
     callers = {branch.path: pair_results(branch.trace.messages).calls for branch in branches(sample.trace)}
     last_result = None
     for branch, index in walk_messages(Branch(sample.trace)):

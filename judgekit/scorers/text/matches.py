@@ -171,10 +171,8 @@ class Regex(SyncScore):
 
     @property
     def _not_found(self) -> Score:
-        pattern = short_repr(self.pattern)
-        reason = (
-            f"{pattern} does not match the whole response" if self.full_match else f"{pattern} is not in the response"
-        )
+        problem = "does not match the whole response" if self.full_match else "is not in the response"
+        reason = f"{short_repr(self.pattern)} {problem}"
         return Score.scored(self.name, 0, reason=reason, details={"start": None, "end": None})
 
     async def _search(self, response: str) -> "Match[str] | None":

@@ -1,5 +1,6 @@
 """N-grams, and n-gram precision: the share of the response's n-grams that a reference contains."""
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -18,15 +19,7 @@ def ngrams(words: Sequence[str], n: int) -> Iterable[Hashable]:
 
 def multiset_overlap(a: Iterable[Hashable], b: Iterable[Hashable]) -> int:
     """Return the size of the multiset intersection of two lists."""
-    left: dict[Hashable, int] = {}
-    for other in b:
-        left[other] = left.get(other, 0) + 1
-    common = 0
-    for token in a:
-        if count := left.get(token):
-            left[token] = count - 1
-            common += 1
-    return common
+    return (Counter(a) & Counter(b)).total()
 
 
 @dataclass(frozen=True)
@@ -66,11 +59,11 @@ class NgramPrecision(TextScorer):
             return Score.skipped(self.name, "no reference has words")
         response = self._words(texts.response)
         orders = range(1, min(self.n, len(response)) + 1)
-        counts = [
-            ([multiset_overlap(ngrams(response, n), ngrams(words, n)) for n in orders], text)
-            for text, words in references
+        overlaps = [
+            [multiset_overlap(ngrams(response, n), ngrams(words, n)) for n in orders] for _, words in references
         ]
-        matches, reference = max(counts, key=lambda pair: sum(pair[0]))
+        matches = max(overlaps, key=sum)
+        reference, _ = references[overlaps.index(matches)]
         totals = [len(response) - n + 1 for n in orders]
         value = sum(matches) / sum(totals) if totals else 0.0
         which = "the reference" if len(references) == 1 else f"the best of {len(references)} references"

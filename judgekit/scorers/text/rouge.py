@@ -195,9 +195,8 @@ class ROUGE(TextScorer):
     ) -> tuple[str, dict[str, JsonValue]]:
         things = {"rouge1": "words", "rougeL": "words in the same order", "rougeLsum": "words in the same order"}
         counted = things.get(self.type, f"sequences of {self.type[-1]} words")
-        shares = (
-            f"{overlap.matches} of {overlap.in_response} in the response, of {overlap.in_reference} in the reference"
-        )
+        matches, in_response, in_reference = overlap
+        shares = f"{matches} of {in_response} in the response, of {in_reference} in the reference"
         highest = self.mode if self.reference_choice == "value" else "recall"
         which = f", the one of {of} with the highest {highest}" if of > 1 else ""
         ratios = {mode: overlap.share(mode) for mode in get_args(RougeMode)}

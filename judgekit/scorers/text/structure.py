@@ -3,9 +3,9 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from pydantic import JsonValue
 from pydantic_core import from_json
@@ -35,13 +35,6 @@ _Path: TypeAlias = "tuple[_Path, str | int] | None"
 """The path to a value, last step first: built for every value, but rarely written out."""
 
 
-class _Parsed(NamedTuple):
-    """The parsed response and references."""
-
-    response: JsonValue
-    references: list[JsonValue]
-
-
 @dataclass(frozen=True)
 class JSONMatch(TextScorer):
     """1 if the response and a reference are equal as JSON, else 0.
@@ -58,12 +51,7 @@ class JSONMatch(TextScorer):
     name: str = "json_match"
 
     def _compare(self, texts: TextPair) -> Score:
-        parsed = _parsed(self.name, texts)
-        if isinstance(parsed, Score):
-            return parsed
-        matches = any(same_json(reference, parsed.response) for reference in parsed.references)
-        reason, details = _explained(texts.references, _walks(parsed))
-        return Score.scored(self.name, float(matches), reason=reason, details=details)
+        return _compared(self.name, texts, lambda share: float(share == 1))
 
 
 @dataclass(frozen=True)
@@ -87,17 +75,11 @@ class JSONDiff(TextScorer):
     name: str = "json_diff"
 
     def _compare(self, texts: TextPair) -> Score:
-        parsed = _parsed(self.name, texts)
-        if isinstance(parsed, Score):
-            return parsed
-        walks = _walks(parsed)
-        value = max(walk.share for walk in walks)
-        reason, details = _explained(texts.references, walks)
-        return Score.scored(self.name, value, reason=reason, details=details)
+        return _compared(self.name, texts, float)
 
 
-def _parsed(name: str, texts: TextPair) -> Score | _Parsed:
-    """Return the values to compare, or the score of a response that is not JSON."""
+def _compared(name: str, texts: TextPair, value_of: Callable[[float], float]) -> Score:
+    """Return the score of the best reference, by the share of leaves that agree."""
     references: list[JsonValue] = []
     for text in texts.references:
         try:
@@ -105,13 +87,15 @@ def _parsed(name: str, texts: TextPair) -> Score | _Parsed:
         except ValueError as error:
             raise ValueError(f"a reference is not JSON: {error}, in {short_repr(text)}") from error
     try:
-        return _Parsed(_json(texts.response), references)
+        response = _json(texts.response)
     except ValueError as error:
         return Score.scored(name, 0, reason=f"the response is not JSON: {error}", details={"error": str(error)})
+    walks = [_Walk(reference, response) for reference in references]
+    reason, details = _explained(texts.references, walks)
+    return Score.scored(name, value_of(max(walk.share for walk in walks)), reason=reason, details=details)
 
 
 def _json(text: str) -> JsonValue:
-    """Return the value that a text represents."""
     from_json(text, allow_inf_nan=False)  # checks depth and surrogates, but not duplicate keys
     value: JsonValue = json.loads(text, object_pairs_hook=_object, parse_float=_number)
     return value
@@ -149,7 +133,6 @@ class _Walk:
 
     @property
     def share(self) -> float:
-        """The share of leaves that agree."""
         return self.agreed / self.leaves
 
     def _value(
@@ -173,10 +156,6 @@ class _Walk:
             self.differences.append(ArgDifference(_written(path), expected, actual))
             if not is_explained and len(self.listed) < _TOLD:
                 self.listed.append(self.differences[-1])
-
-
-def _walks(parsed: _Parsed) -> list[_Walk]:
-    return [_Walk(reference, parsed.response) for reference in parsed.references]
 
 
 def _parts(side: ArgumentValue) -> dict[str | int, JsonValue]:

@@ -322,9 +322,8 @@ class TER(TextScorer):
         ter = counts.edits / counts.reference_length
         reason = f"edits from response to reference: {counts.edits}, for {counts.reference_length:g} reference words"
         is_split = self.normalized and self.asian_support
-        warnings = (
-            () if is_split else _unsplit_warning(*texts, because="TER", instead="normalized=True, asian_support=True")
-        )
+        instead = "normalized=True, asian_support=True"
+        warnings = () if is_split else _unsplit_warning(*texts, because="TER", instead=instead)
         signature = f"nrefs:{len(texts.references)}|{self._tokenizer[1]}"
         return Score.scored(
             self.name,

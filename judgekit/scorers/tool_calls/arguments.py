@@ -198,12 +198,8 @@ def compare_arguments(
         score = _checked(rules(wanted, received), f"the comparison function for the arguments of {actual.name}")
         return EQUAL_ARGS if score == 1 else ArgComparison(score, (ArgDifference("args", wanted, received),))
     if rules.mode == "schema":
-        problems = schema_problems(actual, tools)
-        return (
-            ArgComparison(0.0, tuple(ArgDifference("args", problem, actual.args) for problem in problems))
-            if problems
-            else EQUAL_ARGS
-        )
+        problems = tuple(ArgDifference("args", problem, actual.args) for problem in schema_problems(actual, tools))
+        return ArgComparison(0.0, problems) if problems else EQUAL_ARGS
     walk = _Walk(rules)
     return ArgComparison(walk.arguments(expected, actual), tuple(walk.differences), tuple(walk.similarities))
 
@@ -277,9 +273,8 @@ class _Walk:
         return written == json_bytes(actual) and KEY_BYTES not in written
 
     def _object(self, path: str, expected: JsonObject, actual: JsonObject, *, selected: bool) -> list[float]:
-        names = (
-            expected if self.rules.mode == "at_least" else actual if self.rules.mode == "at_most" else expected | actual
-        )
+        mode = self.rules.mode
+        names = expected if mode == "at_least" else actual if mode == "at_most" else expected | actual
         scores = [
             1.0
             if self._is_same(left := expected.get(name, ABSENT), other := actual.get(name, ABSENT))

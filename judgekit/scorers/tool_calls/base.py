@@ -66,9 +66,8 @@ class ToolCallScorer(ScopedScorer):
         if rules.has_text_scorers:
             calls, text_warnings = await calls.with_texts_compared()
             warnings = [*warnings, *text_warnings]
-        return await compute_score(
-            lambda: Score.computed(self.name, *self._judge(calls), warnings), large=is_large(calls)
-        )
+        large = is_large(calls)
+        return await compute_score(lambda: Score.computed(self.name, *self._judge(calls), warnings), large=large)
 
     def _judge(self, calls: Calls) -> tuple[float, Explanation]:
         """Return the value of the calls and its explanation."""

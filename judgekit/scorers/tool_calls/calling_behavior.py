@@ -32,22 +32,19 @@ class Behavior:
         return self.trace.tool_calls(self.requestor)
 
     @cached_property
-    def _errors(self) -> tuple[bool | None, ...]:
-        return self.trace.call_errors(self.requestor)
-
-    @cached_property
     def chronology(self) -> Chronology:
         """The order of the messages."""
         return Chronology(self.trace)
 
     def calls_of(self, tool: str) -> list[ActualCall]:
         """Return the calls of tools that match the pattern."""
-        fits = any_glob([tool])
-        return [actual for actual in self.calls if fits(actual.call.name)]
+        return [actual for actual, _ in self.outcomes_of(tool)]
 
     def outcomes_of(self, tool: str) -> list[tuple[ActualCall, bool | None]]:
         """Return the calls of matching tools, each with whether it failed; ``None`` if unknown."""
         fits = any_glob([tool])
-        return [
-            (actual, failed) for actual, failed in zip(self.calls, self._errors, strict=True) if fits(actual.call.name)
-        ]
+        return [(actual, failed) for actual, failed in self._outcomes if fits(actual.call.name)]
+
+    @cached_property
+    def _outcomes(self) -> Sequence[tuple[ActualCall, bool | None]]:
+        return [*zip(self.calls, self.trace.call_errors(self.requestor), strict=True)]

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, ValidationError, model_validator
 
-from judgekit.errors import ConfigError, check_choice, join_limited, truncated, validation_message
+from judgekit.errors import ConfigError, check_choice, count_text, join_limited, truncated, validation_message
 from judgekit.score import Score
 from judgekit.scorers.agents import agent_rows, calling_agent
 from judgekit.scorers.scope import ScopedScorer
@@ -116,7 +116,7 @@ class Count(Constraint):
         """Check that the number of calls is within bounds."""
         number = len(behavior.calls_of(self.tool))
         holds = self.min <= number and (self.max is None or number <= self.max)
-        return ConstraintResult(holds, _number(number, "call"))
+        return ConstraintResult(holds, count_text(number, "call"))
 
 
 class Before(Constraint):
@@ -134,9 +134,8 @@ class Before(Constraint):
         """Check that no call of ``then`` comes too early."""
         calls = behavior.calls_of(self.then)
         starts = _first_of_each_agent(behavior.calls_of(self.first))
-        follows = [
-            _any(behavior.chronology.precedes(start.message, actual.message) for start in starts) for actual in calls
-        ]
+        precedes = behavior.chronology.precedes
+        follows = [_any(precedes(start.message, actual.message) for start in starts) for actual in calls]
         if early := [actual for actual, holds in zip(calls, follows, strict=True) if holds is False]:
             reason = f"{_joined(map(_place, early))} without {_name(self.first)} before it"
             return ConstraintResult(holds=False, reason=reason, violations=early)
@@ -225,12 +224,11 @@ class MaxSteps(Constraint):
 
     def check(self, behavior: Behavior, /) -> ConstraintResult:
         """Check that there are no more messages."""
-        traces = [
-            branch.trace for branch in branches(behavior.trace) if behavior.requestor == "assistant" or not branch.path
-        ]
+        has_sub_agents = behavior.requestor == "assistant"
+        traces = [branch.trace for branch in branches(behavior.trace) if has_sub_agents or not branch.path]
         sent = CALLER_MESSAGES[behavior.requestor]
         steps = sum(isinstance(message, sent) for trace in traces for message in trace.messages)
-        return ConstraintResult(steps <= self.n, _number(steps, "message"))
+        return ConstraintResult(steps <= self.n, count_text(steps, "message"))
 
 
 class SchemaValid(Constraint):
@@ -262,7 +260,7 @@ class SchemaValid(Constraint):
                 undecided.append(f"{_place(actual)}: {error}")
         if problems:
             return ConstraintResult(holds=False, reason=_joined(problems), violations=invalid)
-        reason = _joined(undecided) or f"{_number(len(behavior.calls), 'call')}, all valid"
+        reason = _joined(undecided) or f"{count_text(len(behavior.calls), 'call')}, all valid"
         return ConstraintResult(None if undecided else True, reason)
 
 
@@ -320,9 +318,8 @@ class ToolConstraints(ScopedScorer):
     def _checked(self, trace: Trace) -> Score:
         behavior = Behavior(trace, self.requestor)
         verdicts = [(str(constraint), constraint.check(behavior)) for constraint in self.constraints]
-        held, broken, undecided = (
-            sum(verdict.holds is what for _, verdict in verdicts) for what in (True, False, None)
-        )
+        outcomes = [check.holds for _, check in verdicts]
+        held, broken, undecided = (outcomes.count(what) for what in (True, False, None))
         notes = [
             f"{constraint}{' is undecided' if check.holds is None else ''}: {check.reason}"
             for constraint, check in sorted(verdicts, key=lambda verdict: verdict[1].holds is None)
@@ -347,15 +344,12 @@ def _by_agent(behavior: Behavior, verdicts: Sequence[tuple[str, ConstraintResult
     """Return the constraints that each agent violated, if there are several agents."""
     if behavior.requestor == "user" or len(agents(behavior.trace)) < 2:
         return {}
-    broken = {
-        constraint: {*map(calling_agent, check.violations)} for constraint, check in verdicts if check.holds is False
-    }
+    violated = [(name, {*map(calling_agent, check.violations)}) for name, check in verdicts if check.holds is False]
     rows = agent_rows(behavior.trace, behavior.outcomes_of("*")).items()
-    return {
-        "by_agent": [
-            {**row, "violated": [constraint for constraint, by in broken.items() if agent in by]} for agent, row in rows
-        ]
-    }
+    by_agent: list[JsonValue] = [
+        {**row, "violated": [name for name, agents in violated if agent in agents]} for agent, row in rows
+    ]
+    return {"by_agent": by_agent}
 
 
 def _has(call: ToolCall, args: JsonObject | None) -> bool:
@@ -401,16 +395,12 @@ def _place(call: ActualCall) -> str:
 
 
 def _ending(tool: str, successes: Sequence[bool | None]) -> str:
-    parts = [f"{successes.count(False)} of {_number(len(successes), 'call')} failed"]
+    parts = [f"{successes.count(False):,} of {count_text(len(successes), 'call')} failed"]
     if unknown := successes.count(None):
         parts.append(f"{unknown} may have failed")
     if len(successes) > 1 and successes[-1] is not None:
         parts.append(f"the last one {'succeeded' if successes[-1] else 'failed'}")
     return f"{_name(tool)}: {', '.join(parts)}"
-
-
-def _number(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _joined(items: Iterable[str], most: int = 3) -> str:

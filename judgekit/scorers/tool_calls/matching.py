@@ -160,12 +160,8 @@ class Match:
         none_left = how.credit == "all_or_nothing" and how.extra == how.missing == "forbid"
         is_in_place = how.order == "sequence" and not none_left
         if is_in_place and how.parallel == "ordered" and self.calls.blocks is None:
-            pairs = zip(expected, actual, strict=False)
-            return [
-                (row, column)
-                for row, column in pairs
-                if self.calls.expected[row].name == self.calls.actual[column].call.name
-            ]
+            tools, called = self.calls.names
+            return [pair for pair in zip(expected, actual, strict=False) if tools[pair[0]] == called[pair[1]]]
         ends = [0, *accumulate(len([*block]) for _, block in groupby(actual, self.block))]
         blocks = [*pairwise(ends)]
         if not is_in_place and len(blocks) > 1:

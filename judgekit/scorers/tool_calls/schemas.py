@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from pydantic import JsonValue
 from pydantic_core import SchemaValidator, core_schema
 
+from judgekit.errors import truncated
 from judgekit.traces.message import JsonObject, ToolCall
 from judgekit.traces.recording import ToolDefinition
 
@@ -51,16 +52,15 @@ def schema_problems(call: ToolCall, tools: Sequence[ToolDefinition]) -> tuple[st
     token = _steps.set(iter(range(_MOST_STEPS)))
     try:
         errors = _validator(json.dumps(tool.parameters)).iter_errors(cast("Any", call.args))
-        return tuple(f"args{error.json_path[1:]}: {_cut(error.message)}" for error in islice(errors, _MOST_PROBLEMS))
+        return tuple(f"args{error.json_path[1:]}: {_line(error.message)}" for error in islice(errors, _MOST_PROBLEMS))
     except Exception as error:  # a reference to something other than a schema can raise anything
-        raise ValueError(f"the JSON Schema of the tool {call.name!r} is unusable: {_cut(str(error))}") from error
+        raise ValueError(f"the JSON Schema of the tool {call.name!r} is unusable: {_line(str(error))}") from error
     finally:
         _steps.reset(token)
 
 
-def _cut(text: str) -> str:
-    line = " ".join(text[:1_000].split())
-    return line if len(line) <= 200 else f"{line[:197]}..."
+def _line(text: str) -> str:
+    return truncated(" ".join(text[:1_000].split()), 200)
 
 
 @lru_cache(maxsize=256)

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.errors import ConfigError
-from judgekit.formats.reading import read
 from judgekit.score import Score
 from judgekit.scorers.classification.answers import AnswerMatch
 from judgekit.scoring import signature
@@ -87,11 +86,6 @@ def test_a_negation_late_in_the_clause_leaves_most_words_and_is_warned_of():
     assert score(response, response).warnings == ()
 
 
-def test_jieba_makes_words_of_characters():
-    assert score("退款可以办理", "支持退款", tokenize="jieba").details["shared"] == ["退款"]
-    assert score("不支持退款", "支持退款", tokenize="jieba").value == 0
-
-
 def test_the_score_says_what_it_was_made_of():
     found = score("The refund was not approved, and 5 dollars are due.", "Refund approved: 5 dollars")
     assert found.details == {
@@ -145,11 +139,6 @@ def test_the_published_recipe_gives_the_published_similarity_and_verdict(respons
     found = score(response, expected, recipe="published")
     assert found.details["similarity"] == similarity
     assert found.details["equal"] or found.value == (similarity >= 0.3)
-
-
-def test_the_published_recipe_makes_a_chinese_clause_one_word():
-    assert score("我们支持退款", "支持退款", recipe="published").details["only_expected"] == ["支持退款"]
-    assert score("The refund is not approved", "The refund is approved", recipe="published").value == 1
 
 
 ONE_NEGATED = "matched, although only one of the response and the expected text negates a word"
@@ -300,20 +289,3 @@ def test_options_that_do_not_fit_are_refused():
     for options, message in cases:
         with pytest.raises(ConfigError, match=re.escape(message)):
             AnswerMatch(**options)
-
-
-def test_what_is_wrong_with_an_option_is_said_without_the_name_of_the_scorer():
-    for options in ({"threshold": 2}, {"stop_words": 5}, {"recipe": "published", "tokenize": "jieba"}):
-        with pytest.raises(ConfigError) as caught:
-            AnswerMatch(**options, name="mine")
-        assert "mine" not in str(caught.value)
-        assert "answer_match" not in str(caught.value)
-
-
-def test_messages_of_real_agents_say_the_same_in_capitals_and_with_their_lines_in_another_order(shared_data):
-    path = shared_data / "traces" / "tau2" / "gpt-4.1_airline_default_1trials.json"
-    texts = [text for sample in read(path, on_error="raise") if (text := sample.trace.response)]
-    assert len(texts) == 20
-    for text in texts:
-        found = score("\n".join(reversed(text.upper().splitlines())), text)
-        assert (found.label, found.details["similarity"]) == ("matched", 1)

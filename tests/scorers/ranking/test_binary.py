@@ -167,20 +167,3 @@ def test_names_say_what_is_measured():
         *("reciprocal_rank", "average_precision", "auc", "precision_at_2", "recall_at_2", "hit_rate_at_2"),
         *("interpolated_average_precision", "p3"),
     ]
-
-
-@given(st.lists(st.sampled_from([None, -1, 0, 1, 2]), max_size=8), st.lists(st.sampled_from([0, 1]), max_size=3))
-def test_what_stands_behind_the_last_relevant_document_changes_no_rank(grades, missed):
-    def sample(retrieved: int) -> Sample:
-        judged = {f"d{rank}": grade for rank, grade in enumerate(grades) if grade is not None}
-        judged |= {f"m{index}": grade for index, grade in enumerate(missed)}
-        return Sample(id="one", ranking=Ranking([f"d{rank}" for rank in range(retrieved)], judged))
-
-    for scorer in (
-        ReciprocalRank(),
-        AveragePrecision(),
-        AveragePrecision(interpolated=True),
-        PrecisionAtK(3),
-        RecallAtK(3),
-    ):
-        assert scorer.score(sample(len(grades))).value == scorer.score(sample(len(grades) + 5)).value

@@ -1,8 +1,6 @@
 """Exact match, string presence, patterns and similarities."""
 
 import asyncio
-import json
-from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -195,18 +193,6 @@ def test_similarities_are_those_of_another_implementation(measure, response, ref
     )
 
 
-def test_similarities_of_real_messages_are_those_of_another_implementation(shared_data):
-    recorded = json.loads((shared_data / "traces" / "tau2" / "gpt-4.1_retail_default_1trials.json").read_text())
-    said = [
-        message["content"][:150]
-        for message in recorded["simulations"][0]["messages"]
-        if message["role"] == "assistant" and message["content"]
-    ]
-    for one, other in list(pairwise(said))[:4]:
-        for measure, oracle in ORACLES.items():
-            assert value(Similarity(measure), one, other) == pytest.approx(oracle(one, other), abs=1e-9)
-
-
 def test_similarities_have_the_known_values():
     """The examples of Winkler 1990 (0.961, 0.840 and 0.813) are written as fractions."""
     cases = [
@@ -256,12 +242,6 @@ def test_options_say_whether_whitespace_counts_and_what_a_match_means():
     ]
     for scorer, response, reference, expected in cases:
         assert value(scorer, response, reference) == expected
-
-
-def test_a_response_that_equals_none_of_several_references_is_what_a_negated_match_wants():
-    assert value(ExactMatch(negate=True), "c", "a", "b") == 1
-    found = ExactMatch(negate=True).score(sample("b", "a", "b"))
-    assert (found.value, found.reason, found.details) == (0, "the response is 'b'", {"reference": "b"})
 
 
 def test_whitespace_cannot_both_count_and_be_ignored():

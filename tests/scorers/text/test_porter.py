@@ -4,7 +4,6 @@ import re
 from itertools import product
 from random import Random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from nltk.stem.porter import PorterStemmer
@@ -79,10 +78,3 @@ def test_examples_of_the_paper():
     ]
     for word, expected in cases:
         assert stem(word) == expected
-
-
-@pytest.mark.parametrize(
-    ("word", "expected"), [("dies", "die"), ("died", "die"), ("enjoy", "enjoy"), ("using", "use"), ("skies", "sky")]
-)
-def test_where_nltk_departs_from_the_paper(word, expected):
-    assert stem(word) == expected

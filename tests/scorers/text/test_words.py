@@ -60,19 +60,6 @@ def test_no_letter_and_no_digit_is_lost(text):
     assert found == known
 
 
-@given(st.text())
-def test_each_word_is_a_word_by_itself(text):
-    split = splitter("auto")
-    assert all(split(word) == [word] for word in split(text))
-
-
-def test_every_letter_and_digit_alone_is_one_word():
-    split = splitter("auto")
-    for one in map(chr, range(0x80, sys.maxunicode + 1, 61)):
-        if unicodedata.category(one)[0] in "LN":
-            assert "".join(split(one)) == unicodedata.normalize("NFC", one)
-
-
 def test_white_space_alone_splits_where_punctuation_is_kept():
     assert splitter("whitespace")(" Hello,\tworld!\u3000你好。\n") == ["Hello,", "world!", "你好。"]
 

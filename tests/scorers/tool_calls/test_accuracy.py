@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.formats.reading import read
 from judgekit.score import Score
 from judgekit.scorers.tool_calls.accuracy import ToolCallAccuracy
 from judgekit.scorers.tool_calls.arguments import ArgMatch
@@ -176,16 +175,6 @@ def test_arguments_that_cannot_be_read_are_a_mismatch_that_is_told():
     ]
 
 
-def test_without_references_a_sample_is_skipped():
-    assert score(None, [SEARCH]) == Score.skipped("tool_call_accuracy", "the sample has no reference_tool_calls")
-
-
-def test_another_name_stands_in_all_its_scores():
-    scorer = ToolCallAccuracy(name="strict")
-    scored, skipped = Sample.of([], id="a", reference_tool_calls=[]), Sample.of([], id="b")
-    assert (scorer.name, scorer.score(scored).scorer, scorer.score(skipped).scorer) == ("strict",) * 3
-
-
 objects = st.dictionaries(st.sampled_from("abc"), st.integers(0, 1), max_size=3)
 calls = st.lists(st.builds(ToolCall, st.sampled_from(["f", "g"]), objects), max_size=4)
 
@@ -204,15 +193,3 @@ def test_the_value_is_the_mean_over_the_calls_where_names_align_and_else_0(expec
             agree = left.args.items() & right.args.items()
             shares.append(len(agree) / len(union) if union else 1)
         assert found.value == pytest.approx(sum(shares) / len(shares), abs=1e-12)
-
-
-@given(calls)
-def test_doing_just_what_was_expected_is_a_1(made):
-    assert score(made, made).value == 1
-
-
-@pytest.mark.parametrize(("domain", "samples"), [("airline", 20), ("retail", 40), ("telecom", 40)])
-def test_all_real_conversations_of_tau2_are_scored(shared_data, domain, samples):
-    path = shared_data / "traces" / "tau2" / f"gpt-4.1_{domain}_default_1trials.json"
-    found = [ToolCallAccuracy().score(sample) for sample in read(path, on_error="raise")]
-    assert [one.status for one in found] == ["scored"] * samples

@@ -196,26 +196,6 @@ def test_in_order_longer_runs_are_split_where_it_is_best(seed, widths, share):
     assert total(weights, best_in_order(weights.tolist(), blocks)) == pytest.approx(split(weights, blocks))
 
 
-@given(problems())
-def test_the_same_weights_give_the_same_pairs_of_plain_numbers(problem):
-    weights, blocks = problem
-    for pairs, again in (
-        (best_pairs(weights), best_pairs(weights.tolist())),
-        (best_in_place(weights, blocks), best_in_place(weights.tolist(), tuple(blocks))),
-        (best_in_order(weights.tolist(), blocks), best_in_order(weights.tolist(), tuple(blocks))),
-    ):
-        assert pairs == again
-        assert {type(position) for pair in pairs for position in pair} <= {int}
-
-
-@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0)])
-def test_where_one_side_is_empty_there_are_no_pairs(shape):
-    weights, columns = np.zeros(shape), shape[1]
-    assert best_pairs(weights) == best_pairs(weights.tolist()) == []
-    for blocks in ([(0, columns)] if columns else [], [(column, column + 1) for column in range(columns)]):
-        assert best_in_place(weights, blocks) == best_in_order(weights.tolist(), blocks) == []
-
-
 def test_taking_the_best_pair_first_would_lose_weight():
     weights = np.array([[1, 2 / 3], [2 / 3, 0]])
     assert sorted(best_pairs(weights)) == [(0, 1), (1, 0)]

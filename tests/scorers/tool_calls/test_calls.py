@@ -67,23 +67,6 @@ def test_arguments_that_were_changed_in_place_are_compared_anew():
     assert values(scored) == [1, 1, 1, 1]
 
 
-def test_the_score_is_the_share_of_equal_arguments():
-    one = sample(
-        ToolCall("weather", {"a": 1, "b": {"c": [True, 2.0]}, "d": "x"}),
-        ToolCall("weather", {"a": 1.0, "b": {"c": [1, 2]}, "e": "x"}),
-    )
-    assert calls(ToolMatch(), one).score(0, 0) == 1 / 4
-    assert calls(ToolMatch(), one).table([0], [0]).all_scores().tolist() == [[1 / 4]]
-
-
-def test_calls_that_a_copy_expects_are_compared_anew():
-    scored = sample()
-    assert values(scored) == [1, 1, 1, 1]
-    assert (
-        values(scored.model_copy(update={"reference_tool_calls": sample(ROME, ROME).reference_tool_calls})) == [0] * 4
-    )
-
-
 def test_made_up_bytes_of_arguments_equal_nothing():
     """The bytes of both calls' arguments, one after the other, would be two equal halves."""
     expected = {"a": None}

@@ -140,15 +140,6 @@ def test_a_call_that_is_made_again_after_a_failure_is_a_retry(failed, holds):
     assert check(NoRepeat(), [A], [A], failed=failed)[0] is holds
 
 
-def test_a_third_call_repeats_the_retry_that_went_well():
-    assert check(NoRepeat(), [A], [A], [A], failed={0: True, 1: False}) == (False, "a in message 4 repeats message 3")
-    assert check(NoRepeat(), [A], [A], [A], failed={0: True, 1: True}) == (True, "no repeats")
-
-
-def test_calls_of_one_message_retry_none_of_each_other():
-    assert check(NoRepeat(), [A, A], failed={0: True}) == (False, "a in message 2 repeats message 2")
-
-
 STATUSES = [
     ("ok", {0: False, 1: False}, True, "a: 0 of 2 calls failed, the last one succeeded"),
     ("ok", {0: True, 1: False}, False, "a: 1 of 2 calls failed, the last one succeeded"),
@@ -168,11 +159,6 @@ STATUSES = [
 def test_how_the_calls_of_a_tool_ended():
     for status, failed, holds, reason in STATUSES:
         assert check(Status("a", status), [A], [A], failed=failed) == (holds, reason)
-
-
-@pytest.mark.parametrize("status", ["ok", "error", "recovered"])
-def test_how_a_tool_that_is_not_called_ended_is_not_decided(status):
-    assert check(Status("a", status), [B], failed={0: False}) == (None, "not called")
 
 
 def test_where_a_pattern_fits_several_tools_each_of_them_must_have_ended_so():
@@ -300,11 +286,6 @@ def test_a_score_says_what_does_not_hold_and_what_is_not_decided():
     }
 
 
-def test_where_all_hold_that_is_all_there_is_to_say():
-    found = score([Require("b"), Forbid("a")], [B])
-    assert (found.value, found.reason) == (1.0, "2 of 2 constraints hold")
-
-
 def test_where_nothing_is_decided_the_sample_is_skipped():
     found = score([Status("a", "ok"), SchemaValid()], [B])
     assert (found.status, found.value) == ("skipped", None)
@@ -312,10 +293,6 @@ def test_where_nothing_is_decided_the_sample_is_skipped():
         "status(a, ok) is undecided: not called; schema_valid() is undecided: the trace defines no tools"
     )
     assert (found.details["held"], found.details["broken"]) == (0, 0)
-
-
-def test_an_empty_trace_can_be_scored():
-    assert score(ALL).value == 4 / 6
 
 
 def test_whose_calls_are_looked_at_can_be_said():

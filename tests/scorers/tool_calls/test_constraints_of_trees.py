@@ -76,10 +76,6 @@ def test_a_forbidden_call_is_found_at_any_depth(depth, linked):
     assert f"book in message {'2.1.' * (depth - 1)}{'' if not depth else '2.1.' if linked else '0.1.'}2" in found.reason
 
 
-def test_the_place_of_a_call_is_a_path():
-    assert checked(NESTED, Forbid("pay")).reason == "0 of 1 constraints hold; forbid(pay): pay in message 4.1.4.1.2"
-
-
 def test_in_own_scope_the_score_says_what_was_not_looked_at():
     found = checked(NESTED, Forbid("book"), scope="own")
     assert found.value == 1

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.formats.reading import read
 from judgekit.scorers.tool_calls import schemas
 from judgekit.scorers.tool_calls.schemas import schema_problems
 from judgekit.traces.message import ToolCall
@@ -214,14 +213,6 @@ def test_at_most_twenty_problems_are_told_each_on_a_short_line():
     assert all(len(one) < 250 and "\n" not in one for one in found)
 
 
-def test_a_schema_is_made_ready_once_for_all_calls():
-    schemas._validator.cache_clear()
-    tools = [ToolDefinition("f", parameters=CITY), ToolDefinition("g", parameters=CITY)]
-    for number in range(100):
-        assert schema_problems(ToolCall("fg"[number % 2], {"city": str(number)}), tools) == ()
-    assert schemas._validator.cache_info().misses == 1
-
-
 patterns = st.recursive(
     st.sampled_from(["a", "b", ".", "[ab]", "^a", "b$", r"\d", "a*", "b+", "(?:ab)?"]),
     lambda inner: (
@@ -258,16 +249,3 @@ nested = objects | st.builds(lambda outer, inner: {**outer, "allOf": [inner]}, o
 @given(nested, st.dictionaries(names, st.sampled_from([1, 2.0, True, "x", None]), max_size=4))
 def test_a_call_has_problems_where_jsonschema_has_errors(schema, args):
     assert (problems(schema, args) == ()) == jsonschema.Draft202012Validator(schema).is_valid(args)
-
-
-def test_the_calls_of_real_requests_fit_until_a_required_argument_is_taken_away(shared_data):
-    paths = sorted(shared_data.glob("traces/lingua/snapshots/*/chat-completions/*request.json"))
-    traces = [sample.trace for path in paths for sample in read(path)]
-    calls = [(made.call, trace.tools) for trace in traces if trace.tools for made in trace.tool_calls()]
-    assert len(calls) >= 5
-    for call, tools in calls:
-        assert schema_problems(call, tools) == ()
-        tool = next(tool for tool in tools if tool.name == call.name)
-        for name in tool.parameters.get("required", ()):
-            poorer = {key: value for key, value in call.args.items() if key != name}
-            assert schema_problems(ToolCall(call.name, poorer), tools) == (f"args: {name!r} is a required property",)
