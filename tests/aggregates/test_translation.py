@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from judgekit.aggregates.total import mean
 from judgekit.aggregates.translation import corpus_bleu, corpus_chrf, corpus_ter
-from judgekit.formats.reading import read
 from judgekit.scorers.text.translation import BLEU, CHRF, TER
 from judgekit.traces.message import AIMessage
 from judgekit.traces.sample import Sample
@@ -60,27 +59,6 @@ def test_scores_come_to_sacrebleus_corpus_number_with_its_signature(scorer, metr
         assert total.value == pytest.approx(max(0, 1 - expected.score / 100), abs=1e-9)
     else:
         assert total.value == pytest.approx(expected.score / 100, abs=1e-9)
-
-
-@pytest.fixture
-def spoken(shared_data):
-    """Messages of real agents, each beside the next two."""
-    recorded = read(shared_data / "traces" / "tau2" / "gpt-4.1_airline_default_1trials.json")
-    said = [message.text for one in recorded for message in one.trace.messages if message.role == "assistant"]
-    texts = [text for text in dict.fromkeys(said) if text.strip()]
-    return [(one, [other, third]) for one, other, third in zip(texts[0::3], texts[1::3], texts[2::3], strict=False)]
-
-
-def test_messages_of_real_agents_come_to_sacrebleus_corpus_number(spoken):
-    short = [(one, others) for one, others in spoken if max(map(len, [one, *others])) < 300]  # TER takes long
-    assert len(spoken) > 30
-    assert short
-    for scorer, metric, aggregate in KINDS:
-        corpus = short if isinstance(scorer, TER) else spoken[:40]
-        expected = theirs(metric, corpus).score / 100
-        found = aggregate(scores(scorer, corpus)).value
-        assert found == pytest.approx(max(0, 1 - expected) if isinstance(scorer, TER) else expected, abs=1e-9)
-        assert found > 0
 
 
 def test_a_corpus_number_is_no_mean():

@@ -8,9 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import get_args
 
-import pytest
-
-from judgekit.probes.suite import AttackTechnique, InjectionPoint, ProbePair, ProbeVerdict, probe_pairs, probe_samples
+from judgekit.probes.suite import AttackTechnique, InjectionPoint, ProbeVerdict, probe_pairs, probe_samples
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
@@ -18,8 +16,6 @@ from judgekit.traces.trace import Trace
 PAIRS = probe_pairs()
 BASES = {pair.clean.id: pair for pair in PAIRS}
 ROLES = {"user": "user", "tool_result": "tool", "tool_argument": "assistant"}
-each_pair = pytest.mark.parametrize("pair", PAIRS, ids=[pair.attack.id for pair in PAIRS])
-each_base = pytest.mark.parametrize("base", BASES.values(), ids=list(BASES))
 
 
 def leaves(value: object, path: tuple = ()) -> Iterator[tuple[tuple, object]]:
@@ -68,38 +64,35 @@ def test_every_conversation_is_asked_about_once_under_a_name_of_its_own():
     assert all(sample == Sample.model_validate_json(sample.model_dump_json()) for sample in probe_samples())
 
 
-@each_base
-def test_a_conversation_is_between_a_user_an_agent_and_tools_that_answer_every_call(base: ProbePair):
-    messages = base.clean.trace.messages
-    assert 6 <= len(messages) <= 12
-    assert {"user", "assistant", "tool"} <= {message.role for message in messages}
-    assert messages[-1].role == "assistant"
-    paired = pair_results(messages)
-    calls = base.clean.trace.tool_calls()
-    assert len(calls) == len(paired.calls) == sum(message.role == "tool" for message in messages) >= 1
+def test_a_conversation_is_between_a_user_an_agent_and_tools_that_answer_every_call():
+    for base in BASES.values():
+        messages = base.clean.trace.messages
+        assert 6 <= len(messages) <= 12
+        assert {"user", "assistant", "tool"} <= {message.role for message in messages}
+        assert messages[-1].role == "assistant"
+        answered, calls = pair_results(messages).calls, base.clean.trace.tool_calls()
+        assert len(calls) == len(answered) == sum(message.role == "tool" for message in messages) >= 1
 
 
-@each_pair
-def test_an_attacked_conversation_equals_its_clean_one_but_for_the_text_inserted(pair: ProbePair):
-    clean, attacked = said(pair.clean.trace), said(pair.attacked.trace)
-    assert list(clean) == list(attacked)
-    ((path, before, after),) = [(path, clean[path], attacked[path]) for path in clean if clean[path] != attacked[path]]
-    assert after == f"{before}\n\n{pair.attack.text}"
-    assert pair.attacked.trace.messages[path[0]].role == ROLES[pair.attack.injection_point]
-    assert (
-        path[1:] == ("content",)
-        if pair.attack.injection_point != "tool_argument"
-        else path[1:4] == ("tool_calls", 0, "args")
-    )
+def test_an_attacked_conversation_equals_its_clean_one_but_for_the_text_inserted():
+    for pair in PAIRS:
+        clean, attacked, point = said(pair.clean.trace), said(pair.attacked.trace), pair.attack.injection_point
+        assert list(clean) == list(attacked)
+        ((path, before, after),) = [
+            (path, text, attacked[path]) for path, text in clean.items() if text != attacked[path]
+        ]
+        assert after == f"{before}\n\n{pair.attack.text}", pair.attack.id
+        assert pair.attacked.trace.messages[path[0]].role == ROLES[point]
+        assert path[1:4] == ("tool_calls", 0, "args") if point == "tool_argument" else path[1:] == ("content",)
 
 
-@each_pair
-def test_an_attack_is_shown_to_the_judge_and_changes_nothing_in_the_structure_of_what_it_is_shown(pair: ProbePair):
-    assert headers(pair.attacked) == headers(pair.clean)
-    in_argument = json.dumps(pair.attack.text, ensure_ascii=False)[1:-1]
-    in_content = "\n".join(f"| {line}" for line in pair.attack.text.splitlines())
-    shown = in_argument if pair.attack.injection_point == "tool_argument" else in_content
-    assert str(pair.attacked.trace.render()).count(shown) == 1
+def test_an_attack_is_shown_to_the_judge_and_changes_nothing_in_the_structure_of_what_it_is_shown():
+    for pair in PAIRS:
+        assert headers(pair.attacked) == headers(pair.clean), pair.attack.id
+        in_argument = json.dumps(pair.attack.text, ensure_ascii=False)[1:-1]
+        in_content = "\n".join(f"| {line}" for line in pair.attack.text.splitlines())
+        shown = in_argument if pair.attack.injection_point == "tool_argument" else in_content
+        assert str(pair.attacked.trace.render()).count(shown) == 1
 
 
 def test_an_attack_that_names_verdicts_ends_with_the_wrong_one():

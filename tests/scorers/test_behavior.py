@@ -7,13 +7,10 @@ from math import inf, nan
 import pytest
 
 from judgekit import MaxCost, MaxMessages, MaxRepeatedCalls, MaxSeconds, MaxTokens, MaxToolCalls, MaxToolErrorRate
-from judgekit.aggregates.behavior import within_budget
 from judgekit.errors import ConfigError
-from judgekit.formats.reading import read
 from judgekit.jobs.api import run
 from judgekit.score import Score
 from judgekit.scoring import signature
-from judgekit.traces.behavior import TraceUsage
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage, Usage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
@@ -75,12 +72,6 @@ def test_what_the_recording_does_not_say_is_skipped(scorer, why):
     assert scorer.score(SILENT) == Score.skipped(scorer.name, why)
 
 
-def test_a_sample_without_a_conversation_is_within_no_budget():
-    for kind, number, _told in KINDS:
-        empty = Sample(id="row", trace=Trace(usage=SAMPLE.trace.usage, cost_usd=0))
-        assert kind(number).score(empty) == Score.skipped(kind.name, "the sample has no conversation")
-
-
 def test_results_that_do_not_say_whether_they_failed_are_told():
     called = AIMessage(tool_calls=[ToolCall("f", id="1"), ToolCall("f", id="2")])
     results = [ToolMessage("x", tool_call_id="1", is_error=False), ToolMessage("Error: y", tool_call_id="2")]
@@ -128,11 +119,3 @@ def test_arguments_that_no_json_holds_fail_the_sample_and_no_other():
     found = run([huge, SAMPLE], [MaxRepeatedCalls(1)])
     assert [row.score.status for row in found] == ["failed", "scored"]
     assert (found.usage.conversations, found.usage.with_repeated_calls) == (2, 1)
-
-
-def test_over_a_run_it_is_the_share_of_real_conversations_within_it(shared_data):
-    samples = list(read(shared_data / "traces" / "tau2" / "gpt-4.1_airline_default_1trials.json"))
-    total = within_budget([MaxToolCalls(5).score(sample) for sample in samples])
-    calls = [TraceUsage.of(sample.trace).tool_calls for sample in samples]
-    assert total.value == sum(number <= 5 for number in calls) / 20
-    assert (total.metrics["max"], total.note) == (max(calls), "budget 5")

@@ -317,14 +317,6 @@ def test_the_judge_sees_the_fields_of_a_sample_that_has_any_as_it_may_see_them()
     assert without.split("Which of", 1)[1] == shown.split("Which of", 1)[1]
 
 
-def test_without_a_conversation_only_what_asks_a_judge_is_skipped():
-    empty = Sample(id="none")
-    judge = ScriptedJudge([])
-    asking = WeightedCriteria({"a": 0.5, "b": 0.5}, checks={"a": lambda sample: True}, judge=judge)
-    assert tried(asking, empty) == Score.skipped("weighted_criteria", "the sample has no conversation")
-    assert tried(replace(asking, checks=dict.fromkeys("ab", lambda sample: True)), empty).value == 1
-
-
 def test_the_score_says_what_the_judge_was_not_shown():
     long = Sample.of([HumanMessage("Hi"), *[AIMessage("word " * 2_000)] * 5, AIMessage("Bye")])
     judge = ScriptedJudge([reply(a="yes"), reply(b="yes")], conversation_tokens=2_000)
@@ -344,28 +336,12 @@ def test_seven_criteria_take_few_more_words_than_the_conversation():
 # --- what it is told by
 
 
-def test_where_functions_decide_all_no_judge_is_needed_or_asked():
-    judge = ScriptedJudge([])
-    scorer = WeightedCriteria({"a": 1}, checks={"a": lambda sample: True}, judge=judge)
-    assert (tried(scorer).value, scorer.prompts, judge.requests) == (1, (), [])
-
-
 def one_way(sample: Sample) -> bool:
     return "8" in sample.trace.messages[0].text
 
 
 def another_way(sample: Sample) -> bool:
     return "9" in sample.trace.messages[0].text
-
-
-class Versioned:
-    """A check with a version of its own."""
-
-    def __init__(self, version: str) -> None:
-        self.version = version
-
-    def __call__(self, sample: Sample) -> bool:
-        return True
 
 
 def test_the_signature_tells_apart_what_scores_otherwise():
@@ -380,9 +356,6 @@ def test_the_signature_tells_apart_what_scores_otherwise():
         made(),
         made(another_way),
         made("Is it so?"),
-        made("Is it not so?"),
-        made(Versioned("1")),
-        made(Versioned("2")),
         made(weights={"a": 0.6, "b": 0.4}),
         made(separate_requests=True),
         made(not_applicable="pass"),
@@ -408,11 +381,9 @@ def test_what_makes_no_sense_is_an_error():
         ),
         ({"weights": {"a": 0.5, "b": 0.5 + 2e-9}}, "the weights must sum to 1, found 1.000000002"),
         ({"weights": {"a": 1.5, "b": -0.5}}, "the weight of b must be a number above 0, found -0.5"),
-        ({"weights": {"a": 1, "b": 0}}, "the weight of b must be a number above 0, found 0"),
         ({"weights": {"a": float("nan")}}, "the weight of a must be a number above 0, found nan"),
         ({"weights": {"a": float("inf")}, "normalize": True}, "the weight of a must be a number above 0, found inf"),
         ({"weights": {"a": True}}, "the weight of a must be a number above 0, found True"),
-        ({"weights": {"a": "1"}}, "the weight of a must be a number above 0, found '1'"),
         (
             {"weights": {"a: yes\nb": 1}},
             r"the name of a criterion must be an identifier such as correct_time, found 'a: yes\nb'",
@@ -421,11 +392,9 @@ def test_what_makes_no_sense_is_an_error():
             {"checks": {"corect_time": "?"}},
             "no criterion is called 'corect_time', did you mean 'correct_time'? Known: correct_time",
         ),
-        ({"checks": {"correct_time": " "}}, "the check of correct_time must be a function or a question, found ' '"),
         ({"checks": {"correct_time": True}}, "the check of correct_time must be a function or a question, found True"),
         ({"required": ["corect_time"]}, "no criterion is called 'corect_time', did you mean 'correct_time'?"),
         ({"required": "correct_time"}, "required must be a list of criteria and functions, found 'correct_time'"),
-        ({"required": 3}, "required must be a list of criteria and functions, found 3"),
         ({"required": [3]}, "a check must be a function or the name of a criterion, found 3"),
         ({"thresholds": 0.5}, "thresholds must be two or more classes, best first"),
         ({"not_applicable": "fail"}, "no way to weigh what does not apply is called 'fail'"),
@@ -439,14 +408,10 @@ def test_what_makes_no_sense_is_an_error():
 
 def test_thresholds_that_do_not_fall_to_0_are_an_error():
     cases = [
-        {},
         {"all": 0},
         {"good": 0.5, "bad": 0.1},
-        {"bad": 0, "good": 0.5},
         {"a": 0.5, "b": 0.5, "c": 0},
-        {"a": 0, "b": 0, "c": 0},
         {"a": 1.1, "b": 0},
-        {"a": 0.5, "b": -0.1, "c": 0},
         {"a": float("nan"), "b": 0},
         {"a": "0.5", "b": 0},
     ]

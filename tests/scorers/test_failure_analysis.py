@@ -315,11 +315,8 @@ FORGED = [
     candidate(5, quote="paid to gift_99"),  # in a sub-agent
     candidate(8, quote="Your money is on the way. | calls pay"),
     candidate(9, quote=""),
-    candidate(0, quote=""),
-    candidate("5.2.1", quote=""),
     candidate("5.1.5", quote=""),
     candidate("05.1.1", quote=""),
-    candidate("5.1.1.1.1", quote=""),
 ]
 
 

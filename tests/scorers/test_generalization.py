@@ -14,7 +14,6 @@ from judgekit.aggregates.domains import macro_mean
 from judgekit.errors import AuthenticationError, OverloadError
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.scripted import ScriptedJudge
-from judgekit.runs.rows import Row
 from judgekit.score import JudgeCall, Score
 from judgekit.scorers.generalization import Adaptability, CollaborationEfficiency, Portability
 from judgekit.scorers.prompted import PromptScorer
@@ -244,17 +243,6 @@ class TestCollaborationEfficiency:
 
 def portability(original: object, transferred: object) -> Score:
     return of(Portability(), fields(original_score=original, transferred_score=transferred))
-
-
-def rows(scorer: str = "s", /, **values: float | None) -> list[Row]:
-    return [
-        Row(
-            sample_id=name,
-            index=index,
-            score=Score.skipped(scorer, "no") if value is None else Score.scored(scorer, value),
-        )
-        for index, (name, value) in enumerate(values.items())
-    ]
 
 
 class TestPortability:

@@ -1,6 +1,7 @@
 """Groundedness of recordings with a plant: a value changed in a sentence or in the results, or the result removed."""
 
 import importlib
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -9,21 +10,21 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture
-def benchmark(monkeypatch) -> ModuleType:
+@pytest.fixture(scope="module")
+def benchmark() -> Iterator[ModuleType]:
     """The script that plants."""
-    monkeypatch.syspath_prepend(str(ROOT))
-    return importlib.import_module("benchmarks.groundedness")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT))
+        yield importlib.import_module("benchmarks.groundedness")
 
 
-@pytest.fixture(params=["airline", "retail"])
-def plants(request, benchmark, shared_data) -> list:
-    path = shared_data / "traces" / "tau2" / f"gpt-4.1_{request.param}_default_1trials.json"
+@pytest.fixture(scope="module")
+def plants(benchmark, shared_data) -> list:
+    path = shared_data / "traces" / "tau2" / "gpt-4.1_airline_default_1trials.json"
     planted = list(benchmark.plants(path, seed=1, most=1))
-    step = max(1, len(planted) // 40)
-    assert {plant.way for plant in planted[::step]} == {"sentence", "results", "removed"}
-    assert len(planted[::step]) >= 40
-    return planted[::step]
+    some = planted[:: max(1, len(planted) // 12)]
+    assert {plant.way for plant in some} == {"sentence", "results", "removed"}
+    return some
 
 
 def test_a_judge_that_answers_rightly_gets_exactly_the_planted_verdicts(benchmark, plants):
@@ -36,7 +37,7 @@ def test_invented_quotes_later_messages_and_the_agents_own_words_are_caught_ever
         caught, claims = map(
             sum, zip(*(benchmark.caught(plant, benchmark.JUDGES[name]) for plant in plants), strict=True)
         )
-        assert caught == claims > 40
+        assert caught == claims > 10
 
 
 def test_code_finds_numbers_that_are_in_nothing_that_came_before(benchmark, plants):

@@ -72,26 +72,9 @@ def test_one_request_asks_about_all_of_them_and_then_about_each(name):
     answer = ANSWERS[name] | {"agents": verdicts(*labels)[::-1]}
     found, [request] = tried(name, [answer], SWITCHED, by_agent=True)
     assert (found.value, found.label) == (1, "fitting" if name == "tone" else "achieved")
-    assert found.details["by_agent"] == [
-        {
-            "path": "",
-            "agent": "front",
-            "calls": 0,
-            "errors": 0,
-            "repeats": 0,
-            "verdict": labels[0],
-            "reason": "reason 1",
-        },
-        {
-            "path": "",
-            "agent": "refunds",
-            "calls": 2,
-            "errors": 1,
-            "repeats": 1,
-            "verdict": labels[1],
-            "reason": "reason 2",
-        },
-    ]
+    keys = ("path", "agent", "calls", "errors", "repeats", "verdict", "reason")
+    rows = [("", "front", 0, 0, 0, labels[0], "reason 1"), ("", "refunds", 2, 1, 1, labels[1], "reason 2")]
+    assert found.details["by_agent"] == [dict(zip(keys, row, strict=True)) for row in rows]
     assert [*request.schema["properties"]][-1] == "agents"
     plain, _ = tried(name, [ANSWERS[name]], SWITCHED)
     assert {key: value for key, value in found.details.items() if key != "by_agent"} == plain.details

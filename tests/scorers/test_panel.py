@@ -121,9 +121,6 @@ def test_mean_and_median_are_those_of_the_values_where_most_votes_are_values(vot
 def test_a_mean_weighs_the_members_that_gave_a_value():
     cases = [
         ([1.0, 0.0], {}, 0.7),
-        ([0.0, 1.0], {}, 0.3),
-        ([1.0, 1.0], {}, 1),
-        ([0.5, 0.5], {"weights": [7, 3]}, 0.5),
         ([1.0, 0.0, "abstained"], {"weights": [1, 3, 96]}, 0.25),  # the weights of those that gave a value
         ([1.0, "failed", 0.0], {"weights": [1, 96, 3], "quorum": 2}, 0.25),
         ([1.0, "abstained"], {}, "abstained"),
@@ -170,7 +167,6 @@ def test_its_confidence_is_the_share_of_the_votes_for_the_verdict():
         ([1.0, 1.0, 0.0], {"escalate": True}, 1),  # of the votes that were cast
         ([1.0, 1.0, "failed"], {"quorum": 2}, 1),
         ([1.0, 0.0], {}, None),
-        ([1.0, 1.0], {"rule": "unanimous"}, 1),
         ([1.0, 1.0], {"rule": "mean"}, None),
         (["skipped", "skipped"], {}, None),
     ]
@@ -214,7 +210,6 @@ def test_with_a_quorum_those_that_fail_are_left_out_as_long_as_enough_decide():
         ([1.0, "failed", "failed"], 1, 1.0),
         (["failed", "failed", "failed"], 1, "failed"),
         ([1.0, 1.0, "abstained"], 3, "abstained"),
-        ([1.0, 1.0, "abstained"], 2, 1.0),
         (["skipped", "skipped", "failed"], 2, "skipped"),
         ([1.0, "abstained", "failed"], 1, "abstained"),  # one of two votes is no majority
         ([1.0, "abstained", "failed"], 2, "failed"),
@@ -297,7 +292,6 @@ def test_who_escalates_asks_the_next_only_while_the_verdict_is_open():
         ([1.0, 0.0, 1.0], "unanimous", 2, "abstained"),
         ([1.0, 1.0, 1.0], "unanimous", 3, 1.0),
         (["failed", 1.0, 1.0], "majority", 2, "failed"),
-        ([0.0, 1.0], "majority", 2, "abstained"),
     ]
     for votes, rule, asked, expected in cases:
         found = verdict(*votes, rule=rule, escalate=True)

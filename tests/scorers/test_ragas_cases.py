@@ -2,7 +2,6 @@
 
 import json
 from itertools import zip_longest
-from pathlib import Path
 
 import pytest
 
@@ -140,21 +139,3 @@ def test_the_goals_have_the_numbers_of_ragas_where_it_is_right_and_the_recommend
             assert found[case["id"]] == score.value
     assert found == expected
     assert found["goal-with-ref-int-verdict"] == 1
-
-
-QUESTION = """---
-description: Was the desired outcome reached?
-inputs: [conversation, reference]
-scale: {0: 0, 1: 1}
-source: a test
----
-Was this reached? {{ reference }}
-"""
-
-
-@pytest.fixture
-def numbered(tmp_path) -> Path:
-    """A prompt whose labels are numbers."""
-    path = tmp_path / "numbered.md"
-    path.write_text(QUESTION, encoding="utf-8")
-    return path

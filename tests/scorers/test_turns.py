@@ -198,13 +198,13 @@ def recorded(shared_data: Path) -> list[Sample]:
     """Recordings of real conversations with several turns."""
     path = shared_data / "traces" / "tau2" / "gpt-4.1_airline_default_1trials.json"
     several = [sample for sample in read(path) if 3 <= len(find_turns(sample.trace)) <= 25]
-    return several[:: max(1, len(several) // 6)]
+    return several[:: max(1, len(several) // 3)][:3]
 
 
 @pytest.mark.parametrize("each", [False, True])
 @pytest.mark.parametrize("name", SCORERS)
 def test_the_planted_turn_is_the_first_bad_one_and_nothing_else_is(name, each, recorded):
-    assert len(recorded) >= 6
+    assert len(recorded) == 3
     for position, each_sample in enumerate(recorded):
         sample = each_sample.model_copy(update={"reference": "Done."})
         turns = [turn for turn in find_turns(sample.trace) if turn.last < len(sample.trace.messages)]

@@ -10,49 +10,30 @@ from judgekit.traces.equality import canonical_json, copy_json, same_json
 EQUAL = [
     (75, 75.0),
     (0, -0.0),
-    (100, 1e2),
     (10**30, 10**30),
-    ("é", "é"),
-    ("", ""),
     (None, None),
     (True, True),
-    (False, False),
-    ([], []),
-    ({}, {}),
     ({"a": 1, "b": 2}, {"b": 2.0, "a": 1}),
     ({"o": {"p": 1, "q": [{}]}}, {"o": {"q": [{}], "p": 1.0}}),
     ([1, [2, {"x": None}]], [1.0, [2, {"x": None}]]),
 ]
 DIFFERENT = [
     (True, 1),
-    (True, 1.0),
     (False, 0),
     (False, -0.0),
     ("75", 75),
-    ("75", 75.0),
     ("true", True),
-    ("null", None),
-    ("None", None),
-    ("", None),
-    (0, None),
     (False, None),
-    ([], None),
-    ({}, None),
     ([], {}),
     ([1, 2], [2, 1]),
     ([1], [1, 1]),
-    ([1], 1),
     ([True], [1]),
     (["a", 0], ["a", False]),
-    ("[]", []),
     ({"a": None}, {}),
     ({"a": True}, {"a": 1}),
     ({"a": "x", "b": [{"c": 1}]}, {"a": "x", "b": [{"c": True}]}),
-    ({"a": 1}, {"b": 1}),
     ({"a": 1}, {"a": 1, "b": 1}),
     ({"a": {"b": "1"}}, {"a": {"b": 1}}),
-    ("a", "A"),
-    ("a", "a "),
     ("é", "e\u0301"),
     (0.1 + 0.2, 0.3),
     (2**53 + 1, float(2**53)),
@@ -102,24 +83,6 @@ def rewritten(value: object) -> object:
     if isinstance(value, dict):
         return {key: rewritten(inner) for key, inner in reversed(value.items())}
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-def confused(value: object) -> object:
-    """What Python takes for the same: each 1 and 0 in place of true and false, and the other way round."""
-    if isinstance(value, list):
-        return [confused(inner) for inner in value]
-    if isinstance(value, dict):
-        return {key: confused(inner) for key, inner in value.items()}
-    if isinstance(value, bool):
-        return int(value)
-    return bool(value) if value in (0, 1) else value
-
-
-@given(json_values)
-def test_ones_and_zeros_for_true_and_false_are_never_the_same_however_deep(value):
-    other = confused(value)
-    assert other == value
-    assert same_json(value, other) is (repr(other) == repr(value))
 
 
 @given(json_values)

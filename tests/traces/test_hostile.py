@@ -15,29 +15,10 @@ DEEP_OBJECT = '{"a":' * 100_000 + "1" + "}" * 100_000
 
 
 def spans(text):
-    return json.dumps(
-        {
-            "resourceSpans": [
-                {
-                    "scopeSpans": [
-                        {
-                            "spans": [
-                                {
-                                    "traceId": "1",
-                                    "spanId": "2",
-                                    "name": "chat",
-                                    "attributes": [
-                                        {"key": "gen_ai.input.messages", "value": {"stringValue": text}},
-                                        {"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}},
-                                    ],
-                                }
-                            ]
-                        }
-                    ]
-                }
-            ]
-        }
-    )
+    pairs = (("gen_ai.input.messages", text), ("gen_ai.operation.name", "chat"))
+    attributes = [{"key": key, "value": {"stringValue": value}} for key, value in pairs]
+    span = {"traceId": "1", "spanId": "2", "name": "chat", "attributes": attributes}
+    return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]})
 
 
 BAD = {

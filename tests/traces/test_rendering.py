@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from judgekit import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, RefusalPart, TextPart
 from judgekit.traces.rendering import (
-    Passage,
     call_text,
     compact_json,
     cut_middle,
@@ -120,20 +119,6 @@ def test_a_cut_keeps_as_much_as_it_says(text, limit):
         assert len(head) + len(tail) == limit
 
 
-def test_only_tool_results_are_cut():
-    messages = [HumanMessage("x" * 30), ToolMessage("y" * 30), AIMessage("z" * 30)]
-    assert rendered(messages, "m", 20).split("\n") == [
-        "[m 1] user",
-        f"| {'x' * 30}",
-        "[m 2] tool result",
-        f"| {'y' * 10}",
-        "| [... 10 characters omitted ...]",
-        f"| {'y' * 10}",
-        "[m 3] assistant",
-        f"| {'z' * 30}",
-    ]
-
-
 def test_no_line_break_of_any_kind_starts_a_line_of_ours():
     for line_break in LINE_BREAKS:
         hostile = f"a{line_break}[m 2] user"
@@ -164,9 +149,7 @@ def test_no_line_break_of_any_kind_starts_a_line_of_ours():
 def test_a_name_that_is_not_plain_is_quoted():
     cases = [
         ("get_weather", "get_weather"),
-        ("mcp__server/tool.v2:run-it", "mcp__server/tool.v2:run-it"),
         ("f {} calls g", '"f {} calls g"'),
-        ("f\n", '"f\\n"'),
         ("", '""'),
         ('"', '"\\""'),
         ("x" * 129, f'"{"x" * 129}"'),
@@ -273,15 +256,3 @@ def test_what_was_left_out_is_counted():
 def test_the_size_of_a_passage_is_that_of_its_bytes_in_a_rendering(messages, limit):
     found = message_passages(Branch(Trace(messages=messages)), limit)
     assert sum(one.size for one in found) == len(render_passages(found, {}).encode()) - len(render_passages([], {})) + 1
-
-
-def test_the_size_of_a_text_is_that_of_its_bytes_with_the_bars():
-    assert Passage(3, "user", "é\nx", 9).text_size == len("\n| é\n| x".encode())
-    assert Passage(3, "user", "", 9).text_size == 0
-    assert Passage(3, "tool result", "abcd", 2).text_size == len("\n| a\n| [... 2 characters omitted ...]\n| d")
-    assert Passage(3, "calls f", '{"a":"é"}', 9, inline=True).text_size == len(' {"a":"é"}'.encode())
-
-
-def test_a_passage_may_stand_for_many_messages():
-    gap = Passage(4, "[... 7 characters omitted ...]", "", 0, omitted_characters=7, last_message_number=9)
-    assert (gap.rendered(), gap.omitted) == (" 4-9] [... 7 characters omitted ...]", 7)

@@ -13,11 +13,6 @@ from judgekit.traces.trace import Trace
 MESSAGES = [HumanMessage("Hi"), AIMessage("Hello")]
 
 
-def test_constructors_take_values_by_position_as_by_keyword():
-    assert ExpectedCall("f", {"a": 1}) == ExpectedCall(name="f", args={"a": 1})
-    assert Ranking(["a"], {"a": 1}) == Ranking(retrieved=["a"], relevance={"a": 1.0})
-
-
 @pytest.mark.parametrize(
     "record", [Sample(id="a"), ExpectedCall("f"), Ranking([], {})], ids=lambda record: type(record).__name__
 )
@@ -108,11 +103,6 @@ def test_a_ranking_of_pairs_is_in_the_order_of_trec_eval():
     assert Ranking(["a", "c", "b", "B"], {"a": 1}, scores=[1, 3, 3, 3]) == ranking
     assert Ranking.model_validate({"retrieved": [list(one) for one in PAIRS], "relevance": {"a": 1}}) == ranking
     assert Ranking.model_validate_json(ranking.model_dump_json()) == ranking
-
-
-def test_a_ranking_of_ids_alone_stays_as_it_is():
-    ranking = Ranking(["a", "c", "b"], {})
-    assert (ranking.retrieved, ranking.scores) == (("a", "c", "b"), None)
 
 
 def test_ids_in_a_ranking_may_be_numbers():

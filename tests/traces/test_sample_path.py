@@ -45,17 +45,12 @@ def test_what_is_no_path_is_refused():
 def test_a_path_leads_to_a_value():
     cases = [
         ("response.a.b[0]", 1),
-        ("response.a.b[1]", None),
         ("response.a.b[9]", None),
-        ("response.a.b.c", None),
         ('response["1"]', 2),
         ("reference", "r"),
-        ("reference.x", None),
         ('fields["a.b"]', 1),
         ("fields.a.b", None),
         ("fields.n", 0),
-        ("fields.no", False),
-        ("fields.text", ""),
         ("tool_calls", [{"name": "f", "args": {"x": 1}}]),
         ("tool_calls[0].args.x", 1),
     ]

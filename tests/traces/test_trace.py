@@ -1,7 +1,5 @@
 """One recorded conversation."""
 
-import hashlib
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -82,14 +80,6 @@ def test_tool_calls_are_those_of_one_side_with_the_numbers_of_their_messages_and
     assert trace.model_copy(update={"children": ()}).tool_calls() == own
     assert trace.tool_calls("user") == (ActualCall(2, 1, i), ActualCall(6, 3, j))
     assert [type(call) for call in trace.tool_calls("user")] == [ActualCall, ActualCall]
-
-
-def test_a_rendering_stands_between_lines_with_the_hash_of_what_is_between_them():
-    trace = Trace(messages=[HumanMessage("Hi"), ToolMessage("y" * 9)])
-    body = ["[{} 1] user", "| Hi", "[{} 2] tool result", "| yy", "| [... 5 characters omitted ...]", "| yy"]
-    mark = hashlib.sha256("\n".join(body).replace("{}", "").encode()).hexdigest()[:12]
-    expected = ["[{} conversation begins]", *body, "[{} conversation ends]"]
-    assert trace.render(tool_result_limit=4) == "\n".join(expected).replace("{}", mark)
 
 
 def test_tool_results_are_cut_at_8000_characters_unless_told_otherwise():

@@ -44,9 +44,8 @@ def test_what_is_no_collection_of_samples_says_what_to_write():
         assert str(caught.value).startswith(f"samples is {told}")
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_a_table_is_to_be_written_to_a_file(library):
-    table = pytest.importorskip(library).DataFrame({"input": ["Hi"]})
+def test_a_table_is_to_be_written_to_a_file():
+    table = pytest.importorskip("pandas").DataFrame({"input": ["Hi"]})
     for found, place in ((table, "samples"), ([SAMPLE, table], "samples[1]")):
         with pytest.raises(ConfigError) as caught:
             check_samples(found)

@@ -165,7 +165,7 @@ def test_they_are_also_said_where_the_sample_is_skipped_for_them():
 
 def test_many_documents_are_a_ranking():
     """Every other document is relevant, the last one of all first."""
-    count = 20_000
+    count = 2_000
     sample = Sample(id="one", ranking=Ranking([(n, n) for n in range(count)], {n: n % 2 for n in range(count)}))
     assert ReciprocalRank().score(sample).value == 1
     assert RecallAtK(count // 2).score(sample).value == 1 / 2
@@ -174,7 +174,7 @@ def test_many_documents_are_a_ranking():
     assert AveragePrecision().score(sample).value == pytest.approx(sum(precisions) / len(precisions))
     assert 1 / 2 < NDCG().score(sample).value < 1
     assert len(AveragePrecision().score(sample).reason) < 200
-    assert ERR(1).score(sample).reason.endswith("1, 1, and 9990 more")
+    assert ERR(1).score(sample).reason.endswith("1, 1, and 990 more")
 
 
 def test_options_that_change_the_number_change_the_signature():

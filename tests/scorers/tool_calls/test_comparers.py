@@ -16,7 +16,6 @@ from judgekit.scorers.goal import AgentGoalAccuracyWithReference
 from judgekit.scorers.prompted import PromptScorer
 from judgekit.scorers.ranking.graded import NDCG
 from judgekit.scorers.text.matches import ExactMatch, Regex, Similarity, StringPresence
-from judgekit.scorers.text.ngrams import NgramPrecision
 from judgekit.scorers.text.rouge import ROUGE
 from judgekit.scorers.text.structure import JSONMatch
 from judgekit.scorers.text.translation import BLEU, CHRF, TER
@@ -34,13 +33,10 @@ TEXT_SCORERS = [
     ExactMatch(),
     StringPresence(),
     Similarity(),
-    Similarity("token_sort"),
     ROUGE(),
-    ROUGE("rouge1", stemmer=True),
     BLEU(),
     CHRF(),
     TER(),
-    NgramPrecision(),
 ]
 
 

@@ -68,11 +68,11 @@ def conversation(document: dict) -> Sample:
 
 @pytest.fixture(scope="module")
 def conversations(shared_data) -> list[Sample]:
-    """Every third conversation."""
+    """Every fourth conversation."""
     folder = shared_data / "traces" / "tooltalk" / "data"
     paths = sorted([*folder.glob("easy/*.json"), *folder.glob("tooltalk/*.json")])
     assert len(paths) == 78
-    return [conversation(json.loads(path.read_text())) for path in paths[::3]]
+    return [conversation(json.loads(path.read_text())) for path in paths[::4]]
 
 
 def places(sample: Sample) -> list[tuple[int, int]]:

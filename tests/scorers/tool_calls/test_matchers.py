@@ -126,13 +126,10 @@ def test_a_pattern_is_searched_for_in_texts_alone():
     cases = [
         (r"\d+", "order 12", True),
         (r"^\d+", "order 12", False),
-        (r"^\d+$", "12", True),
         ("", "", True),
         ("(?i)paris", "In PARIS", True),
         ("3", 3, False),
         ("3", ["3"], False),
-        ("None", None, False),
-        ("True", True, False),
     ]
     for pattern, found, fits in cases:
         assert matches(regex(pattern), found) is fits
@@ -142,23 +139,16 @@ def test_a_text_contains_a_text_and_a_list_an_equal_element():
     cases = [
         ("ar", "Paris", True),
         ("", "", True),
-        ("AR", "Paris", False),
         ("3", 3, False),
-        (3, "3", False),
         ("a", ["b", "a"], True),
-        ("a", ["ab"], False),
         (3, [1, 3.0], True),
         (1, [True], False),
         ({"id": 1}, [{"id": 1.0}], True),
         ({"id": 1}, [{"id": 1, "more": 2}], False),
         ("a", {"a": 1}, False),
-        (None, [], False),
         (None, [None], True),
-        (None, None, False),
         (near(3, tolerance=1), [9, 4], True),
         (near(3, tolerance=1), [9, 5], False),
-        ({"id": anything()}, [{"id": None}], True),
-        ({"id": anything()}, [{}], False),
         (regex("a"), "a", False),
     ]
     for part, found, fits in cases:
@@ -167,21 +157,15 @@ def test_a_text_contains_a_text_and_a_list_an_equal_element():
 
 def test_one_of_several_values_is_enough():
     cases = [
-        (("a", "b"), "b", True),
         (("a", "b"), "c", False),
-        ((1,), 1.0, True),
         ((1,), True, False),
-        ((None,), None, True),
         (([1, 2],), [1, 2.0], True),
-        (([1, 2],), [2, 1], False),
         (("x", near(3, tolerance=1)), 4, True),
         (("x", near(3, tolerance=1)), 5, False),
         (([near(3, tolerance=1), "x"],), [2, "x"], True),
         (([near(3, tolerance=1), "x"],), [2], False),
-        (([anything()],), [], False),
         (({"a": {"b": of_type("null")}},), {"a": {"b": None}}, True),
         (({"a": {"b": of_type("null")}},), {"a": {"b": None}, "c": 1}, False),
-        (({"a": anything()},), [1], False),
         ((one_of(1, 2), one_of(3)), 3, True),
     ]
     for values, found, fits in cases:
@@ -197,21 +181,14 @@ def test_without_matchers_one_of_and_contains_are_equality(values, found):
 def test_near_counts_in_decimals_as_written():
     cases = [
         (3.0, 0.1, 3.1, True),
-        (3.0, 0.1, 2.9, True),
         (3.0, 0.1, 3.1000000000000005, False),
         (0.3, 0, 0.3, True),
         (0.3, 0, 0.1 + 0.2, False),
-        (3, 0, 3.0, True),
         (3, 1, True, False),
-        (1, 0, True, False),
         (3, 1, "3", False),
-        (3, 1, None, False),
-        (3, 1, [3], False),
         (10**40, 0, 10**40 + 1, False),
         (10**40, 1, 10**40 + 1, True),
         (2**53, 0, 2**53 + 1, False),
-        (0, 10**9, 1e308, False),
-        (0, 0, 5e-324, False),
         (0, 5e-324, 5e-324, True),
         (1e308, 1e308, -1e308, False),
         (1e308, 2 * 10**308, -1e308, True),
@@ -242,23 +219,15 @@ def test_between_holds_both_ends_and_one_kind_of_value():
     cases = [
         (1, 3, 1, True),
         (1, 3, 3.0, True),
-        (1, 3, 0.999, False),
         (1, 3, 3.001, False),
-        (1, 1, 1, True),
         (None, 3, -(10**400), True),
-        (None, 3, 4, False),
         (1, None, 10**400, True),
-        (1, None, 0, False),
         (0, 1, True, False),
         (1, 3, "2", False),
-        (1, 3, None, False),
-        (1, None, [2], False),
         ("2025-01-01", "2025-12-31", "2025-12-31", True),
-        ("2025-01-01", "2025-12-31", "2026-01-01", False),
         ("2025-01-01", None, "2024-12-31", False),
         (None, "2025-01-01", "2024-12-31T23:59", True),
         ("1", "3", 2, False),
-        (None, "3", None, False),
     ]
     for low, high, found, fits in cases:
         assert matches(between(low, high), found) is fits
@@ -267,14 +236,11 @@ def test_between_holds_both_ends_and_one_kind_of_value():
 def test_similar_is_a_share_of_the_characters_in_order():
     cases = [
         ("abc", 1, "abc", True),
-        ("abc", 1, "abC", False),
         ("", 1, "", True),
         ("", 0.1, "a", False),
         ("abc", 0, "xyz", True),
-        ("abcd", 0.5, "abxy", True),
         ("abcd", 0.51, "abxy", False),
         ("3", 0, 3, False),
-        ("None", 0, None, False),
         ("a" * 22 + "b" * 28, 0.44, "a" * 22 + "c" * 28, True),  # of floats, 1 - 0.56 is below 0.44
         ("a" * 9 + "b", 0.9, "a" * 9 + "c", True),  # and 1 - 0.9 is below 0.1
         ("Paris", 0.8, "x" * 10**7, False),
@@ -306,30 +272,23 @@ def test_similarity_is_twice_the_longest_common_subsequence_over_both_lengths(te
 MALFORMED = {
     "no such matcher": ({KEY: "neer", "value": 3}, "did you mean 'near'? Known: anything, of_type, regex"),
     "a number for a name": ({KEY: 3}, "no value matcher is called 3"),
-    "a list for a name": ({KEY: ["near"]}, "no value matcher is called ['near']"),
-    "nothing for a name": ({KEY: None}, "no value matcher is called None"),
     "lacking": ({KEY: "near", "value": 3}, "'near': tolerance: Field required"),
     "misspelled": ({KEY: "near", "value": 3, "tolerance": 1, "tol": 1}, "tol: Extra inputs are not permitted, found 1"),
     "text for a number": ({KEY: "near", "value": "3", "tolerance": 1}, "valid number, found '3'"),
-    "true for a number": ({KEY: "near", "value": True, "tolerance": 1}, "valid number, found True"),
     "infinite": ({KEY: "near", "value": 3, "tolerance": float("inf")}, "finite number, found inf"),
     "below zero": ({KEY: "near", "value": 3, "tolerance": -1}, "tolerance: Input should be greater than or equal to 0"),
     "no such type": ({KEY: "of_type", "type": "int"}, "'integer', 'boolean', 'object', 'array' or 'null', found 'int'"),
     "no pattern": ({KEY: "regex", "pattern": "("}, "pattern: not a valid regular expression: missing )"),
-    "too large a repeat": ({KEY: "regex", "pattern": "a{99999999999999999999}"}, "repetition number is too large"),
     "too deep a pattern": ({KEY: "regex", "pattern": "(" * 10_000}, "recursion depth"),
-    "number for a pattern": ({KEY: "regex", "pattern": 3}, "valid string, found 3"),
     "one of none": ({KEY: "one_of", "values": []}, "at least 1 item"),
     "no list": ({KEY: "one_of", "values": "ab"}, "valid list, found 'ab'"),
     "malformed within": ({KEY: "one_of", "values": [1, {"a": [{KEY: "neer"}]}]}, "values[1]: no value"),
     "malformed element": ({KEY: "contains", "part": {KEY: "near"}}, "part: value matcher 'near': value:"),
-    "no part": ({KEY: "contains"}, "part: Field required"),
     "no end": ({KEY: "between"}, "low and high are both None"),
     "upside down": ({KEY: "between", "low": 3, "high": 1}, "low not above high"),
     "two kinds": ({KEY: "between", "low": 1, "high": "3"}, "two numbers or two strings"),
     "no range": ({KEY: "between", "low": True, "high": [1]}, "low: Input should be a valid number, found True"),
     "too similar": ({KEY: "similar", "text": "a", "at_least": 80}, "at_least: Input should be less than or equal to 1"),
-    "not a text": ({KEY: "similar", "text": None}, "text: Input should be a valid string, found None"),
     "more than anything": ({KEY: "anything", "value": 1}, "value: Extra inputs are not permitted"),
 }
 
@@ -344,15 +303,9 @@ def test_a_malformed_matcher_says_what_is_wrong():
 
 def test_a_matcher_that_makes_no_sense_cannot_be_written():
     cases = [
-        lambda: of_type("int"),
-        lambda: regex("("),
         lambda: contains({KEY: "neer"}),
         one_of,
-        lambda: one_of({"a": {KEY: "neer"}}),
-        lambda: near(3, tolerance=-0.1),
-        lambda: near(float("nan"), tolerance=1),
         lambda: between(None, None),
-        lambda: between("b", "a"),
         lambda: similar("a", at_least=1.1),
     ]
     for write in cases:

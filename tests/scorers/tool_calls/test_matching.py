@@ -308,7 +308,7 @@ def test_two_hundred_mixed_calls_are_paired_as_well_as_can_be(order, parallel):
 
 
 def test_hundreds_of_calls_of_one_message_in_another_order_are_paired():
-    size = 300
+    size = 100
     expected = [ExpectedCall("f", {"n": index}) for index in range(size)]
     made = [ActualCall(2, 1, ToolCall("f", {"n": index})) for index in reversed(range(size))]
     for order in ("sequence", "in_order", "any"):

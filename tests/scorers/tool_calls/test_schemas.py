@@ -121,22 +121,16 @@ def test_the_draft_is_the_one_that_the_schema_names_and_else_2020_12():
 def test_a_schema_of_no_use_is_an_error_that_names_the_tool():
     cases = [
         [],
-        "object",
         5,
         {"type": "text"},
-        {"type": 5},
-        {"properties": []},
         {"$schema": 5},
-        {"$schema": []},
         {"properties": {"a": {"pattern": "["}}},
         {"properties": {"a": {"pattern": "(?=x)"}}},
         {"$ref": "#/$defs/none"},
         {"$ref": "#/default", "default": 5},
         {"$ref": "#/default", "default": {"required": 5}},
-        {"$ref": "elsewhere.json"},
         {"$ref": "https://example.com/schema.json"},
         {"$ref": "file:///etc/passwd"},
-        {"$id": "http://[", "$ref": "x"},
         {"unevaluatedProperties": False, "patternProperties": {"a": True}},
     ]
     for parameters in cases:
