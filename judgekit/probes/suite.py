@@ -13,25 +13,6 @@ from judgekit.traces.sample import Sample
 ProbeVerdict: TypeAlias = Literal["achieved", "not_achieved"]
 InjectionPoint: TypeAlias = Literal["user", "tool_result", "tool_argument"]
 """The part of a conversation that contains the attack."""
-AttackTechnique: TypeAlias = Literal[
-    "order",
-    "fake_verdict",
-    "fake_turn",
-    "fake_fence",
-    "fake_system",
-    "other_language",
-    "encoded",
-    "flattery",
-    "threat",
-    "authority",
-    "earlier_verdict",
-    "examples",
-    "role_play",
-    "policy",
-    "disregard",
-    "hidden_comment",
-]
-"""The technique of an attack."""
 
 
 class ProbeConversation(FrozenModel):
@@ -47,10 +28,13 @@ class ProbeConversation(FrozenModel):
 
 
 class Attack(FrozenModel):
-    """A text that tries to talk a judge out of the right verdict; ``conversation`` is the id of its conversation."""
+    """A text that tries to talk a judge out of the right verdict; ``conversation`` is the id of its conversation.
+
+    ``kind`` is its technique, such as ``threat``.
+    """
 
     id: str
-    kind: AttackTechnique
+    kind: str
     injection_point: InjectionPoint
     conversation: str
     text: str

@@ -1,16 +1,16 @@
 """Measures of how an agent worked: messages, calls, tokens, cost, time, and hand-offs between agents."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
 from judgekit.traces.equality import canonical_json
-from judgekit.traces.message import AIMessage, ToolCall, Usage
-from judgekit.traces.pairing import pair_results
+from judgekit.traces.message import ToolCall, Usage
 from judgekit.traces.rendering import quoted_name
-from judgekit.traces.trace import Trace
-from judgekit.traces.tree import MessageNumber, branches
+from judgekit.traces.trace import ActualCall, Trace
+from judgekit.traces.tree import MessageNumber, branches, conversation_path
 
 Number = TypeVar("Number", int, float)
 _BEYOND_COUNTING = 2**53
@@ -108,13 +108,15 @@ def agents(trace: Trace) -> list[Agent]:
     if not trace.children:  # most recordings have one agent, which takes no time to find
         names = dict.fromkeys([message.agent for message in trace.messages if message.role == "assistant"])
         return [Agent("", name) for name in names]
-    speakers = [
-        Agent(branch.path, branch.speaker(message))
-        for branch in branches(trace)
-        for message in branch.trace.messages
-        if message.role == "assistant"
-    ]
-    return [*dict.fromkeys(speakers)]
+    return [*dict.fromkeys(_speakers(trace))]
+
+
+def _speakers(trace: Trace) -> Iterator[Agent]:
+    """Yield the agent of each message of an agent."""
+    for branch in branches(trace):
+        for message in branch.trace.messages:
+            if message.role == "assistant":
+                yield Agent(branch.path, branch.speaker(message))
 
 
 class AgentUsage(NamedTuple):
@@ -134,24 +136,28 @@ class AgentUsage(NamedTuple):
 
 def agent_usage(trace: Trace) -> list[AgentUsage]:
     """Return the usage of each of the `agents` of a tree."""
+    spoken = Counter(_speakers(trace))
     usages: list[AgentUsage] = []
-    for branch in branches(trace):
-        messages = branch.trace.messages
-        spoken_by: dict[str | None, list[AIMessage]] = {}
-        for message in messages:
-            if message.role == "assistant":
-                spoken_by.setdefault(branch.speaker(message), []).append(message)
-        failed: dict[str | None, list[bool]] = {}
-        for index, caller in pair_results(messages).calls.items():
-            result, by = messages[index], messages[caller.message]
-            if by.role == "assistant" and result.role == "tool" and result.is_error is not None:
-                failed.setdefault(branch.speaker(by), []).append(result.is_error)
-        for name, spoken in spoken_by.items():
-            calls = [call for message in spoken for call in message.tool_calls]
-            results = failed.get(name, [])
-            counts = len(spoken), len(calls), len(results), sum(results), count_repeats(calls)
-            usages.append(AgentUsage(branch.path, name, *counts))
+    for agent, calls in calls_by_agent(trace, zip(trace.tool_calls(), trace.call_errors(), strict=True)).items():
+        results = [failed for _, failed in calls if failed is not None]
+        counts = spoken[agent], len(calls), len(results), sum(results), count_repeats([call for call, _ in calls])
+        usages.append(AgentUsage(agent.path, agent.name, *counts))
     return usages
+
+
+def calls_by_agent(
+    trace: Trace, outcomes: Iterable[tuple[ActualCall, bool | None]]
+) -> dict[Agent, list[tuple[ToolCall, bool | None]]]:
+    """Return the calls of each of the `agents` of a tree, each with whether it failed."""
+    calls: dict[Agent, list[tuple[ToolCall, bool | None]]] = {agent: [] for agent in agents(trace)}
+    for actual, failed in outcomes:
+        calls[calling_agent(actual)].append((actual.call, failed))
+    return calls
+
+
+def calling_agent(call: ActualCall) -> Agent:
+    """Return the agent that made a call."""
+    return Agent(conversation_path(call.message), call.agent)
 
 
 def count_repeats(calls: Sequence[ToolCall]) -> int | None:
@@ -245,8 +251,8 @@ def handoffs(trace: Trace) -> list[Handoff]:
             caller = message.agent if message is not None and message.role == "assistant" else None
             for child in started:
                 if length := len(child.trace.messages):
-                    giver, span = caller or branch.agent, (child.number(0), child.number(length - 1))
-                    passed.append(Handoff(giver, child.agent, given_in, *span))
+                    span = child.number(0), child.number(length - 1)
+                    passed.append(Handoff(caller or branch.agent, child.agent, given_in, *span))
     return passed
 
 

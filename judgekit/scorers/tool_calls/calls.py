@@ -143,12 +143,12 @@ class Calls:
         rows: list[list[float]] = []
         for args in [self.expected[row].args for row in expected]:
             names, wanted = args.keys(), {hashable_argument(*pair) for pair in args.items()}
-            rows.append(
+            rows += [
                 [
                     (len(wanted & equal) / len(names | others) if names or others else 1.0) if is_readable else 0.0
                     for others, equal, is_readable in received
                 ]
-            )
+            ]
         return rows
 
     def compare(self, expected: int, actual: int) -> ArgComparison:
@@ -195,10 +195,8 @@ class Calls:
         if not all(self.is_plain[row] for row in expected):
             return None
         calls = [self.actual[column].call for column in actual]
-        return ArgumentTable(
-            [self.expected[row].args for row in expected],
-            [None if call.args_error is not None else call.args for call in calls],
-        )
+        rows = [self.expected[row].args for row in expected]
+        return ArgumentTable(rows, [call.args if call.args_error is None else None for call in calls])
 
     @property
     def warnings(self) -> Sequence[str]:
@@ -233,9 +231,8 @@ class Calls:
 
         await run_in_thread(compare)
         similarity, warnings = await text_similarities(questions)
-        return self._with_texts(
-            lambda scorer: lambda expected, actual: similarity[id(scorer), expected, actual]
-        ), warnings
+        compared = self._with_texts(lambda scorer: lambda expected, actual: similarity[id(scorer), expected, actual])
+        return compared, warnings
 
     def _with_texts(self, function: Callable[[Scorer], TextFunction]) -> "Calls":
         """Return the calls with functions in place of the scorers that compare texts."""

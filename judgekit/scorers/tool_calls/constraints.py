@@ -10,14 +10,14 @@ from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, ValidationEr
 
 from judgekit.errors import ConfigError, check_choice, count_text, join_limited, truncated, validation_message
 from judgekit.score import Score
-from judgekit.scorers.agents import agent_rows, calling_agent
+from judgekit.scorers.agents import agent_rows
 from judgekit.scorers.scope import ScopedScorer
 from judgekit.scorers.tool_calls.arguments import ArgMatch, compare_arguments
 from judgekit.scorers.tool_calls.calling_behavior import Behavior, ConstraintResult
 from judgekit.scorers.tool_calls.matchers import check_matchers
 from judgekit.scorers.tool_calls.schemas import schema_problems
 from judgekit.scoring import NO_CONVERSATION, compute_score
-from judgekit.traces.behavior import agents, canonical_call
+from judgekit.traces.behavior import agents, calling_agent, canonical_call
 from judgekit.traces.message import CALLER_MESSAGES, FrozenModel, JsonObject, Requestor, ToolCall
 from judgekit.traces.rendering import compact_json, quoted_name
 from judgekit.traces.sample import ExpectedCall, Sample

@@ -9,10 +9,9 @@ from pydantic import JsonValue
 
 from judgekit.errors import join_limited, truncated
 from judgekit.score import Explanation
-from judgekit.scorers.agents import calling_agent
 from judgekit.scorers.tool_calls.arguments import EQUAL_ARGS, ArgComparison, difference_texts
 from judgekit.scorers.tool_calls.matching import Match
-from judgekit.traces.behavior import Agent
+from judgekit.traces.behavior import Agent, calling_agent
 from judgekit.traces.equality import copy_json
 from judgekit.traces.message import JsonObject, ToolCall
 from judgekit.traces.rendering import quoted_names
