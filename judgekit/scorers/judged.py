@@ -148,7 +148,7 @@ class AgentJudgedScorer(ScopedJudgedScorer):
         judgment = await self._judge.ask(by_agent[0], sample, _with_agents(answer, tuple(labels)), check_all)
         trace = judgment.sample.trace
         rows = agent_rows(trace, zip(trace.tool_calls(), trace.call_errors(), strict=True)).values()
-        verdicts: list[Any] = sorted(cast("Any", judgment.answer).agents, key=lambda verdict: verdict.agent)
+        verdicts: list[Any] = sorted(judgment.answer.agents, key=lambda verdict: verdict.agent)
         judged_rows: list[JsonValue] = [
             {**row, "verdict": verdict.agent_verdict, "reason": verdict.reason}
             for row, verdict in zip(rows, verdicts, strict=True)

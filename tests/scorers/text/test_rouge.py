@@ -74,7 +74,7 @@ def test_what_agents_said_has_the_numbers_of_rouge_score(shared_data):
         texts = [message.text for message in conversation.trace.messages if message.role == "assistant"]
         said += [text for text in texts if text.isascii() and 80 < len(text) < 700][:3]
     pairs = list(pairwise(said))
-    assert len(pairs) >= 10
+    assert len(pairs) >= 6
     for index, (response, reference) in enumerate(pairs):
         agrees_with_rouge_score(response, reference, stemmer=index % 2 == 1, tokenize="auto")
 
