@@ -28,7 +28,7 @@ ASKED = len(RENDERED)
 class Server(ThreadingHTTPServer):
     """An OpenAI-compatible judge: right, but for the conversations that it is said to be wrong on, or to refuse."""
 
-    request_queue_size = 128  # of the 5 by default, connections made at once get lost, and are tried again after a second
+    request_queue_size = 128  # of the 5 by default, connections made at once are lost, and tried again after a second
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
