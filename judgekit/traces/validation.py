@@ -22,9 +22,9 @@ def check_samples(collection: object) -> Iterator[Sample]:
     """
     if isinstance(collection, Sample):
         raise ConfigError("samples is one Sample: pass a list, [sample]")
-    is_single = isinstance(collection, (Trace, Mapping, IOBase, *_MESSAGES)) or _is_table(collection)
+    is_single = issubclass(type(collection), (Trace, Mapping, IOBase, *_MESSAGES)) or _is_table(collection)
     if is_single or not isinstance(collection, Iterable):
-        raise _no_sample(cast("object", collection), "samples")
+        raise _no_sample(collection, "samples")
     given = cast("Iterable[object]", collection)
     samples = (check_sample(candidate, f"samples[{index}]") for index, candidate in enumerate(given))
     return iter([*samples]) if isinstance(collection, list | tuple) else samples
