@@ -73,19 +73,8 @@ def prepare(
     cases, unused = read_cases(run, record, renamed, earlier)
     origins = list(dict.fromkeys((*sources, *(label.file for label in labeled if label.file is not None))))
     folders = _look_folders(run, looks)
-    aligning = Aligning(
-        scorer,
-        run,
-        cases,
-        {**unused, **combined.left_out},
-        writing_judge,
-        design,
-        path,
-        origins,
-        earlier,
-        folders,
-        announce,
-    )
+    unused = {**unused, **combined.left_out}
+    aligning = Aligning(scorer, run, cases, unused, writing_judge, design, path, origins, earlier, folders, announce)
     aligning.check_files()
     return aligning
 

@@ -183,10 +183,8 @@ class Aligning:
         candidates = await self._write(scores)
         prompts = accepted(candidates)
         if not prompts:
-            unusable = tuple(
-                AlignmentCandidate(kind=candidate.kind, refusal_reason=candidate.refusal_reason)
-                for candidate in candidates
-            )
+            refusals = [(candidate.kind, candidate.refusal_reason) for candidate in candidates]
+            unusable = tuple(AlignmentCandidate(kind=kind, refusal_reason=reason) for kind, reason in refusals)
             return self._refused("every candidate was refused").model_copy(update={"candidates": unusable})
         judging = [replace(self.scorer, prompt=prompt, name=name) for name, prompt in prompts.items()]
         planned = await _plan(self._choosing, judging)
@@ -317,17 +315,10 @@ class Aligning:
         look = Look(alignment=alignment, tested=tested, others=others)
         return max((count_look(look, folder) for folder in self.looks), default=None)
 
-    @property
-    def _question_name(self) -> str:
-        """The name that labels give the scorer: that of the first question."""
-        return self.earlier[-1].scorer if self.earlier else self.scorer.name
-
     def _listed(
         self, candidates: Sequence[Candidate], prompts: Mapping[str, Prompt], judged: JudgedSamples, chosen_index: int
     ) -> Sequence[AlignmentCandidate]:
-        agreement = dict(
-            zip((candidate.instructions for candidate in prompts.values()), judged.agreement(), strict=True)
-        )
+        agreement = dict(zip((prompt.instructions for prompt in prompts.values()), judged.agreement(), strict=True))
         chosen = [*prompts.values()][chosen_index]
         return [
             AlignmentCandidate(
@@ -361,6 +352,7 @@ class Aligning:
         kept = None
         if tested is not None and path is not None and folder is not None:
             kept = tested.keep_audit_record(self.run.store, folder, record)
+        old, new = (prompt.splitlines(keepends=True) for prompt in (prompt_file_text(self.base), text))
         return self._refused("").model_copy(
             update={
                 "id": record.id,
@@ -369,14 +361,7 @@ class Aligning:
                 "verdict": verdict,
                 "look": record.look if self.looks else None,
                 "prompt_path": None if path is None else str(path),
-                "diff": "".join(
-                    unified_diff(
-                        prompt_file_text(self.base).splitlines(keepends=True),
-                        text.splitlines(keepends=True),
-                        f"{self.base.name}.md",
-                        self.output.name,
-                    )
-                ),
+                "diff": "".join(unified_diff(old, new, f"{self.base.name}.md", self.output.name)),
                 "run": None if kept is None else kept.run,
                 "audit_record_path": None if kept is None or folder is None else str(folder / kept.file_name),
             }
@@ -391,7 +376,7 @@ class Aligning:
         return AlignmentRecord(
             id=alignment,
             inputs=self._hash([]),
-            scorer=self._question_name,
+            scorer=self.earlier[-1].scorer if self.earlier else self.scorer.name,  # by which labels name the question
             parent=self.base.alignment or None,
             parent_fingerprint=ScorerRecord.of(self.scorer).signature,
             design=self.design,

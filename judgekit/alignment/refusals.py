@@ -33,13 +33,14 @@ def words(text: str) -> Sequence[str]:
 
 def recorded_text(sample: Sample) -> str:
     """Return what was said, called and returned in a recording, and what it is compared with; no system messages."""
-    return "\n".join((spoken_text(sample), *_compared(sample)))
+    compared = (*sample.all_references, *(sample.documents or ()), *(sample.reference_topics or ()))
+    return "\n".join((spoken_text(sample), *filter(None, compared)))
 
 
 def spoken_text(sample: Sample) -> str:
     """Return what was said, called and returned in a recording; no system messages."""
     return "\n".join(
-        (*_spoken_texts(sample.trace), *(() if sample.baseline is None else _spoken_texts(sample.baseline)))
+        text for trace in (sample.trace, sample.baseline) if trace is not None for text in _spoken_texts(trace)
     )
 
 
@@ -52,10 +53,6 @@ def _spoken_texts(trace: Trace) -> Iterator[str]:
                 yield compact_json(call.args)
     for child in trace.children:
         yield from _spoken_texts(child)
-
-
-def _compared(sample: Sample) -> Iterator[str]:
-    yield from filter(None, (*sample.all_references, *(sample.documents or ()), *(sample.reference_topics or ())))
 
 
 @dataclass(frozen=True)
@@ -84,17 +81,14 @@ class RecordedPhrases:
     def copied(self, text: str, original: str) -> str:
         """Return what a text copies from the recordings, other than what is ``original`` anyway; empty if nothing."""
         text_words, allowed = words(text), words(original)
-        if shared := next(iter(_in_order(text_words, self.phrases.difference(_successive(allowed)))), None):
+        phrases = self.phrases.difference(_successive(allowed))
+        if shared := next((phrase for phrase in _successive(text_words) if phrase in phrases), None):
             return " ".join(shared)
         return next((word for word in text_words if word in self.names and word not in allowed), "")
 
 
 def _successive(text_words: Sequence[str]) -> Iterator[tuple[str, ...]]:
     return (tuple(text_words[at : at + _COPIED]) for at in range(len(text_words) - _COPIED + 1))
-
-
-def _in_order(text_words: Sequence[str], phrases: frozenset[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    return (phrase for phrase in _successive(text_words) if phrase in phrases)
 
 
 def changed_scale(base: Prompt, candidate: Prompt) -> str:

@@ -27,6 +27,7 @@ _SENTENCES: Mapping[ChangeVerdict, str] = {
     "not compared": "nothing was compared",
 }
 _DECIDED = {"better", "worse"}
+_TESTED = ("test", "p", "p_holm", "detectable", "better", "worse")
 _ALPHA = 0.05
 _ROUNDING = 1e-9  # values that are no further apart are equal
 _DRAWS = 1_000
@@ -223,21 +224,9 @@ class Difference:
     def as_json(self) -> dict[str, JsonValue]:
         """Return the difference as JSON."""
         overall = self.overall
-        names = (
-            "scorer",
-            "verdict",
-            "contradiction",
-            "pairs",
-            "a",
-            "b",
-            "difference",
-            "test",
-            "p",
-            "p_holm",
-            "detectable",
-        )
+        names = (*("scorer", "verdict", "contradiction", "pairs", "a", "b", "difference"), *_TESTED)
         return {
-            **{name: getattr(self, name) for name in (*names, "better", "worse")},
+            **{name: getattr(self, name) for name in names},
             "verdict_by_scores": self.by_scores.verdict,
             "interval": _interval_json(self.interval),
             "excluded": [{"a": a, "b": b, "samples": times} for (a, b), times in self.excluded.items()],

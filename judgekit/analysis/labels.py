@@ -178,14 +178,11 @@ def read_label_file(path: Path | str, *, names: Mapping[str, str] | None = None,
                 return _exported(rows, system, ExportedLabels(names or {}, run)).named(path)
             if file.container not in ("csv", "lines"):
                 raise TraceError("labels are read from CSV (.csv, .tsv) and from JSON lines (.jsonl)")
-            return _own(_without_duplicates(_lines(rows, columns)), names or {}).named(path)
+            labels, renamed = _without_duplicates(_lines(rows, columns)), names or {}
+            own = [label.model_copy(update={"scorer": renamed.get(label.scorer, label.scorer)}) for label in labels]
+            return LabelFile(own, (), frozenset(label.scorer for label in labels)).named(path)
     except TraceError as error:
         raise TraceError(error.problem.replace(ENCODING_HINT, _SAVE_AGAIN), path=path, line=error.line) from error
-
-
-def _own(labels: Sequence[HumanLabel], names: Mapping[str, str]) -> LabelFile:
-    renamed = [label.model_copy(update={"scorer": names.get(label.scorer, label.scorer)}) for label in labels]
-    return LabelFile(renamed, (), frozenset(label.scorer for label in labels))
 
 
 def _exported(records: Iterable[FileRecord], system: ScoreSystem, selection: ExportedLabels) -> LabelFile:

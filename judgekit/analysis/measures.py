@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from judgekit.analysis.correction import independent_share
 from judgekit.analysis.findings import Disagreement, Guarantee, ValueKind
-from judgekit.analysis.matching import LabeledSample, MatchedLabels
+from judgekit.analysis.matching import LabeledSample, MatchedLabels, distance
 from judgekit.runs.audit_records import ConfusionCounts
 from judgekit.runs.intervals import Estimate
 from judgekit.runs.population import first_of_units
@@ -290,7 +290,7 @@ class VerdictPairs:
         """Return the samples on which somebody disagrees with the judge, by distance and confidence, highest first."""
         pairs = zip(self.samples, self.human_means, self.human_verdicts, self.agreement_shares, strict=True)
         apart = [
-            (sample, human, _mean_distance(sample.judge_value, verdicts))
+            (sample, human, fsum(distance(sample.judge_value, value) for value in verdicts) / len(verdicts))
             for sample, human, verdicts, right in pairs
             if right < 1
         ]
@@ -356,13 +356,8 @@ class VerdictPairs:
             return Guarantee(alpha=alpha, delta=delta, unavailable_reason=least.unavailable_reason)
         kept = [float((row.score.confidence or 0) >= threshold) for row in rows]
         missed = [float(no) for no, sure in zip(wrong, confidence, strict=True) if sure >= threshold]
-        return Guarantee(
-            alpha=alpha,
-            delta=delta,
-            threshold=threshold,
-            coverage=Estimate.mean(kept, [row.unit for row in rows]),
-            risk=Estimate.mean(missed),
-        )
+        coverage = Estimate.mean(kept, [row.unit for row in rows])
+        return Guarantee(alpha=alpha, delta=delta, threshold=threshold, coverage=coverage, risk=Estimate.mean(missed))
 
 
 def applicable_value(verdict: float | None) -> float:
@@ -374,11 +369,6 @@ def _is_equal(a: float | None, b: float | None) -> bool:
     if a is None or b is None:
         return a is b
     return isclose(a, b, abs_tol=1e-9)
-
-
-def _mean_distance(judged: float | None, human: Sequence[float | None]) -> float:
-    """Return the mean distance of people from the judge; it is 1 if they disagree on whether the question applies."""
-    return fsum(float(a is not judged) if a is None or judged is None else abs(a - judged) for a in human) / len(human)
 
 
 def _table(verdicts: Sequence[Sequence[float | None]]) -> NDArray[np.float64]:

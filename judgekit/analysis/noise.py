@@ -108,7 +108,11 @@ def repeatability(rows: Iterable[Row]) -> Repeatability | None:
         max_repeats=sum(sample.max_repeats for sample in verdicts),
         flip_rate=rate,
         near=Estimate.mean([float(sample.is_close) for sample in verdicts], units),
-        components=_named(components, side) if components else {},
+        components={
+            name: value
+            for source, name in _names(side).items()
+            if (value := getattr(components, source, None)) is not None
+        },
         advice=tuple(_advice(verdicts, rate, components)),
     )
 
@@ -175,11 +179,6 @@ def _table(verdicts: Sequence[_SampleVerdicts]) -> NDArray[np.float64]:
         for side, values in enumerate(sample.values):
             table[at, side, : len(values)] = [nan if value is None else value for value in values]
     return table
-
-
-def _named(components: VarianceComponents, side: Side) -> dict[str, float]:
-    values = (components.item, components.prompt, components.interaction, components.repeat)
-    return {name: value for name, value in zip(_names(side).values(), values, strict=True) if value is not None}
 
 
 def _names(side: Side) -> Mapping[str, str]:

@@ -75,22 +75,17 @@ def draw_samples(
     if n >= len(rows) or not by_verdict:
         n = min(n, len(rows))
         drawn = [DrawnSample(row.index, row.sample_id, "random", n / len(rows)) for row in _ordered(rows, dice)[:n]]
-    else:
-        drawn = _drawn_by_verdict(rows, n, scorer, dice)
-    if train:
-        drawn = [*_with_roles(run, drawn), *_unsure(run, rows, drawn, train)]
-        dice.shuffle(drawn)
-    return drawn
-
-
-def _drawn_by_verdict(rows: Sequence[Row], n: int, scorer: str, dice: random.Random) -> list[DrawnSample]:
-    parts = strata(rows, by_confidence=True)
-    if n < _LEAST * len(parts):
+    elif n < _LEAST * len(parts := strata(rows, by_confidence=True)):
         raise ConfigError(
             f"{scorer} has {len(parts)} kinds of verdicts, and each needs at least {_LEAST} samples: draw "
             f"{_LEAST * len(parts)} or more"
         )
-    return [DrawnSample(row.index, row.sample_id, "stratified", None) for row in draw_by_verdict(rows, n, dice)]
+    else:
+        drawn = [DrawnSample(row.index, row.sample_id, "stratified", None) for row in draw_by_verdict(rows, n, dice)]
+    if train:
+        drawn = [*_with_roles(run, drawn), *_unsure(run, rows, drawn, train)]
+        dice.shuffle(drawn)
+    return drawn
 
 
 def draw_by_verdict(rows: Sequence[Row], n: int, dice: random.Random) -> Sequence[Row]:

@@ -99,7 +99,10 @@ def compare_failures(a: FailureReport, b: FailureReport) -> Sequence[IssueChange
     second: dict[str, RunIssue] = {issue.issue.id: issue for issue in b.issues if issue.state != "rejected"}
     changes: list[IssueChange] = []
     for at in {**second, **first}:
-        in_a, in_b = (_numbers(issues.get(at)) for issues in (first, second))
+        in_a, in_b = (
+            {failure.row.index for failure in issues[at].failures} if at in issues else set[int]()
+            for issues in (first, second)
+        )
         had = np.isin(numbers_a[both], [*in_a]).astype(float)
         has = np.isin(numbers_b[both], [*in_b]).astype(float)
         shown = second.get(at) or first[at]
@@ -126,7 +129,3 @@ def _appeared(earlier: FailureReport, shown: RunIssue) -> Literal["new", "back",
 def _judged(report: FailureReport) -> frozenset[int]:
     rows = report.run.rows(scorer=report.scorer, statuses=("scored", "skipped"))
     return frozenset(row.index for row in rows)
-
-
-def _numbers(issue: RunIssue | None) -> frozenset[int]:
-    return frozenset() if issue is None else frozenset(failure.row.index for failure in issue.failures)

@@ -18,10 +18,10 @@ from judgekit.runs.rows import Row
 from judgekit.runs.schema import IssueRow
 from judgekit.score import JudgeCall, ledger
 from judgekit.scoring import run_sync
-from judgekit.traces.sample import Sample
 
 _UNNAMED_AGENT = "agent"
 _SYMPTOMS_KEPT = 3
+_LIFE = {"status", "first_run", "first_seen", "last_run", "last_seen", "back_run"}
 
 
 def find_failures(
@@ -87,14 +87,9 @@ async def afind_failures(
 
 
 def _agent_name(run: Run) -> str:
-    names = {_named(sample) for _, sample in run.conversations()}
-    name = names.pop() if len(names) == 1 else None
-    return name or _UNNAMED_AGENT
-
-
-def _named(sample: Sample) -> str | None:
-    name = sample.metadata.get("agent", sample.trace.metadata.get("agent"))
-    return name if isinstance(name, str) else None
+    named = (sample.metadata.get("agent", sample.trace.metadata.get("agent")) for _, sample in run.conversations())
+    names = {name if isinstance(name, str) else None for name in named}
+    return (names.pop() if len(names) == 1 else None) or _UNNAMED_AGENT
 
 
 @dataclass
@@ -181,10 +176,7 @@ class _Sorting:
             name = group.name or next(iter(members.values()))
             issue = Issue.new(cell, name, [*members.values()][:_SYMPTOMS_KEPT], self.run.record)
             if whole is not None:  # its failures were never told apart, so none of the groups is known to be new
-                life = whole.model_dump(
-                    include={"status", "first_run", "first_seen", "last_run", "last_seen", "back_run"}
-                )
-                issue = issue.model_copy(update=life)
+                issue = issue.model_copy(update=whole.model_dump(include=_LIFE))
             self.stability[issue.id] = group.stability
             self._assign(issue, members)
             for number in members:

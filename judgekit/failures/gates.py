@@ -36,9 +36,8 @@ def _result(report: FailureReport, gate: Gate) -> GateResult:
     result = _of_state(report, gate) if gate.field in _STATES else _of_label(report, gate)
     if not report.left_out:
         return result
-    missing = (
-        f"{count_text(report.left_out, 'sample')} not analyzed: judgekit resume {report.run.number} --retry-failed"
-    )
+    lost = count_text(report.left_out, "sample")
+    missing = f"{lost} not analyzed: judgekit resume {report.run.number} --retry-failed"
     return result._replace(met=False, reason=missing)
 
 

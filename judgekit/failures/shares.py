@@ -28,19 +28,15 @@ def issue_shares(
         belongs = None if row.score.value is None else float(row.index in numbers)
         return row.model_copy(update={"score": row.score.model_copy(update={"value": belongs})})
 
+    def is_of_issue(sample: LabeledSample, label_given: str, value: float) -> bool:
+        is_same = label_given not in labels or label_given == label
+        return sample.row.index in numbers and value < 0.5 and is_same
+
     def confirmed(sample: LabeledSample) -> LabeledSample:
         opinions = [
-            opinion.model_copy(
-                update={
-                    "value": None
-                    if opinion.value is None
-                    else float(
-                        sample.row.index in numbers
-                        and opinion.value < 0.5
-                        and (opinion.label not in labels or opinion.label == label)
-                    )
-                }
-            )
+            opinion
+            if opinion.value is None
+            else opinion.model_copy(update={"value": float(is_of_issue(sample, opinion.label, opinion.value))})
             for opinion in sample.opinions
         ]
         return sample._replace(row=of_issue(sample.row), opinions=opinions)

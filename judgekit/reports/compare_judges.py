@@ -32,11 +32,8 @@ def show_judges(comparison: JudgeComparison, show: int, console: Console) -> Non
             console.print()
             console.print(escaped_text(f"{_names(pair)}, {len(pair.flips):,} flipped{shown}:"))
             with recorded_text(console):
-                console.print(
-                    WithoutTrailingBlanks(
-                        Padding(sample_grid(_flip(pair, flip) for flip in pair.flips[:show]), (0, 0, 0, 2))
-                    )
-                )
+                grid = sample_grid(_flip(pair, flip) for flip in pair.flips[:show])
+                console.print(WithoutTrailingBlanks(Padding(grid, (0, 0, 0, 2))))
 
 
 def judge_table(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence[str]]]:

@@ -28,9 +28,4 @@ def run_facts(run: Run) -> dict[str, JsonValue]:
 
 def scorer_facts(scorer: ScorerRecord) -> dict[str, JsonValue]:
     """Return the facts of one of its scorers."""
-    return {
-        "name": scorer.name,
-        "signature": scorer.signature,
-        "identity": scorer.identity,
-        "per_turn": scorer.per_turn,
-    }
+    return scorer.model_dump(include={"name", "signature", "identity", "per_turn"})

@@ -20,13 +20,7 @@ def show_failures(report: FailureReport, changes: Sequence[IssueChange], show: i
     if report.issues:
         columns = ("issue", "id", "state", "samples", "share")
         rows = [
-            (
-                printable(_name(issue)),
-                issue.issue.id,
-                issue.state,
-                f"{len(issue.failures):,}",
-                share_text(issue),
-            )
+            (printable(_name(issue)), issue.issue.id, issue.state, f"{len(issue.failures):,}", share_text(issue))
             for issue in report.issues
         ]
         console.print(text_table(columns, rows, words=2))

@@ -89,7 +89,11 @@ class ReportPage(NamedTuple):
                 else Listing.of(reported, included=wanted)
             )
             sides = [ReportSide("b", reported, listing, _corrections(reported, audit))]
-        head["judges"] = None if judges is None else _judges(judges)
+        head["judges"] = None
+        if judges is not None:
+            from judgekit.reports.compare_judges import page_data  # noqa: PLC0415 - loads numpy
+
+            head["judges"] = page_data(judges)
         head |= {side.name: _run(side, gates.low_coverage if side.name == "b" else {}) for side in sides}
         head["notes"] = [
             note for side in sides for note in _notes(side, f"Run {side.run.number}" if len(sides) > 1 else "The run")
@@ -143,12 +147,6 @@ def html_report(
     content enters the page only as text, and a policy in the page forbids all requests, and all scripts but its own.
     """
     return ReportPage.of(reported, audit, judges, gates).html()
-
-
-def _judges(judges: "JudgeComparison") -> JsonValue:
-    from judgekit.reports.compare_judges import page_data  # noqa: PLC0415 - loads numpy
-
-    return page_data(judges)
 
 
 def _packed(content: bytes) -> str:

@@ -77,17 +77,9 @@ def line_json(line: ScorerSummary, correction: Correction | None, too_few: str |
 
 
 def _number(line: ScorerSummary) -> dict[str, JsonValue]:
-    low, high, method = line.interval or (None, None, None)
-    scored = line.counts["scored"]
-    return {
-        "value": line.value,
-        "low": low,
-        "high": high,
-        "method": method,
-        "n": scored,
-        "about": line.qualifier,
-        "total": line.total,
-    }
+    interval = dict(zip(("low", "high", "method"), line.interval or (None, None, None), strict=True))
+    total: dict[str, JsonValue] = {"n": line.counts["scored"], "about": line.qualifier, "total": line.total}
+    return {"value": line.value, **interval, **total}
 
 
 def slices_json(summary: Summary) -> list[JsonValue]:

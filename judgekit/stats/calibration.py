@@ -1,7 +1,7 @@
 """Calibration of confidence: measuring its error, and correcting it."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from judgekit.stats.units import check_same_length, check_within
 
@@ -31,16 +31,11 @@ def expected_calibration_error(confidence: ArrayLike, correct: ArrayLike, *, bin
     """
     if bins < 1:
         raise ValueError(f"expected 1 or more bins, found {bins}")
-    confidences, right = _checked(confidence, correct)
+    confidences, right = np.asarray(confidence, np.float64), np.asarray(correct, np.float64)
+    check_same_length(confidences, right)
+    for numbers in (confidences, right):
+        check_within(numbers, 0, 1)
     if not len(right):
         return None
     bin_of = np.searchsorted(np.arange(1, bins) / bins, confidences, side="left")
     return float(np.abs(np.bincount(bin_of, weights=confidences - right)).sum() / len(right))
-
-
-def _checked(confidence: ArrayLike, correct: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    arrays = np.asarray(confidence, np.float64), np.asarray(correct, np.float64)
-    check_same_length(*arrays)
-    for values in arrays:
-        check_within(values, 0, 1)
-    return arrays
