@@ -1,4 +1,4 @@
-"""What `judgekit view` takes: start, memory, the list of 500 runs, and pages of a run of many samples.
+"""What `judgekit view` takes: start, memory, the list of 500 runs, and pages of two runs of many samples.
 
 python benchmarks/view.py [SAMPLES] [RUNS]
 """
@@ -17,9 +17,16 @@ from judgekit import AIMessage, HumanMessage, Sample, Score, run, scorer
 SAMPLES, RUNS = 100_000, 500
 
 
-@scorer(name="even")
-def even(sample: Sample) -> Score:
-    return Score.scored("even", float(int(sample.id) % 2), reason="a reason of some words")
+@scorer(name="share")
+def share(sample: Sample) -> Score:
+    number = int(sample.id)
+    return Score.scored("share", number % 100 / 99, reason="a reason of some words")
+
+
+@scorer(name="share")
+def later(sample: Sample) -> Score:
+    number = int(sample.id)
+    return Score.scored("share", (number + number % 7) % 100 / 99, reason="a reason of some words")
 
 
 def written(store: Path, samples: int, runs: int) -> None:
@@ -29,9 +36,10 @@ def written(store: Path, samples: int, runs: int) -> None:
             for number in range(count)
         ]
 
-    run(read(samples), [even], store=store)
-    for _ in range(runs - 1):
-        run(read(3), [even], store=store)
+    run(read(samples), [share], store=store)
+    run(read(samples), [later], store=store)
+    for _ in range(runs - 2):
+        run(read(3), [share], store=store)
 
 
 def megabytes(pid: int) -> float:
@@ -57,7 +65,7 @@ def main() -> None:
             url = next(word for word in server.stderr.readline().split() if word.startswith("http"))
             base, _, token = url.partition("/open?token=")
             print(
-                f"{samples:,} samples in run 1, {runs:,} runs\n\n| what | ms | ms of CPU | MB of the server |\n|---|---|---|---|"
+                f"{samples:,} samples in runs 1 and 2, {runs:,} runs\n\n| what | ms | ms of CPU | MB of the server |\n|---|---|---|---|"
             )
             with httpx.Client(base_url=base, timeout=600, trust_env=False) as client:
 
@@ -76,13 +84,17 @@ def main() -> None:
                 measure("page of run 1", "/runs/1")
                 measure("100 rows of run 1", f"/runs/1/samples.json?start={samples // 2}")
                 measure("100 rows of run 1, again", f"/runs/1/samples.json?start={samples // 2}")
-                measure("the lowest 100 rows of run 1", "/runs/1/samples.json?sort=low:even")
+                measure("the lowest 100 rows of run 1", "/runs/1/samples.json?sort=low:share")
                 measure("rows of run 1 with values under 0.5", "/runs/1/samples.json?value=<0.5")
                 measure("a step of a search in run 1", "/runs/1/samples.json?q=nowhere")
                 measure("a sample of run 1", f"/runs/1/samples/{samples // 3}.json")
                 measure("first numbers of run 1", "/runs/1/head.json")
                 measure("all numbers of run 1, first time", "/runs/1.json")
                 measure("all numbers of run 1, again", "/runs/1/head.json")
+                measure("runs 1 and 2 compared, first time", "/runs/1/compare/2.json")
+                measure("100 of their pairs", f"/runs/1/compare/2/samples.json?start={samples // 2}")
+                measure("their largest losses", "/runs/1/compare/2/samples.json?change=worse&sort=drop:share")
+                measure("samples that differ", "/compare.json?run=1&run=2")
             server.kill()
 
 

@@ -1,9 +1,10 @@
-"""Write the generated reference pages: command line, JSON of commands, config file and errors.
+"""Write the generated reference pages (command line, JSON of commands, config file, errors), and all pages' descriptions.
 
-Run ``python docs/generate.py`` after a change to a command, a setting or an error; a test says when. The other reference
-pages are generated from docstrings when the site is built.
+Run ``python docs/generate.py`` after a change to a command, a setting, an error or ``llms.txt``, which has the
+descriptions; a test says when. The other reference pages are generated from docstrings when the site is built.
 """
 
+import json
 import re
 import sys
 import types
@@ -29,7 +30,8 @@ from judgekit.judges.providers.price import Price
 from judgekit.judges.settings import JudgeSettings
 from judgekit.traces.images import ImageSettings
 
-REFERENCE = Path(__file__).parent / "reference"
+DOCS = Path(__file__).parent
+REFERENCE = DOCS / "reference"
 HELP = "# Command line\n\nEvery command and its options, as `judgekit COMMAND --help` shows them.\n"
 SHARED = "## Shared options\n\nArguments and options that several commands have. Each command lists their names after its own.\n"
 ERRORS = """# Errors
@@ -243,9 +245,21 @@ PAGES = {
     REFERENCE / "json.md": json_page,
 }
 
+
+def described_pages() -> Iterator[tuple[Path, str]]:
+    """Yield the pages that ``llms.txt`` lists, each with its text under its description, which search engines show."""
+    listed = re.findall(r"^- \[.+\]\((.+)/\): (.+)$", (DOCS / "llms.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    for name, description in listed:
+        path = DOCS / f"{name}.md"
+        text = PAGES[path]() if path in PAGES else path.read_text(encoding="utf-8")
+        text = re.sub(r"\A---\n.*?\n---\n\n", "", text, flags=re.DOTALL)
+        yield path, f"---\ndescription: {json.dumps(description[0].upper() + description[1:], ensure_ascii=False)}\n---\n\n{text}"
+
+
 if __name__ == "__main__":
+    changed = [(path, text) for path, text in described_pages() if path.read_text(encoding="utf-8") != text]
     if sys.argv[1:] == ["--check"]:
-        old = [path.name for path, page in PAGES.items() if path.read_text(encoding="utf-8") != page()]
-        sys.exit(f"out of date: {', '.join(old)}; run python docs/generate.py" if old else 0)
-    for path, page in PAGES.items():
-        path.write_text(page(), encoding="utf-8")
+        old = ", ".join(path.name for path, _ in changed)
+        sys.exit(f"out of date: {old}; run python docs/generate.py" if old else 0)
+    for path, text in changed:
+        path.write_text(text, encoding="utf-8")

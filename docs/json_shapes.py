@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import TypeAdapter
 from typer.testing import CliRunner
 
+from judgekit.analysis.compare_judges import JudgeComparison
 from judgekit.analysis.findings import Audit
 from judgekit.cli.app import app, load_commands
 from judgekit.judges.doctor import JudgeDiagnosis
@@ -106,6 +107,7 @@ def json_page() -> str:
                     "properties": own["properties"] | {"gates": schema["properties"]["gates"]},
                 }
             sections.append(_section(title, also, schema))
+    sections.append(_section("compare-judges", "`-o judges.json`", JudgeComparison.model_json_schema()))
     schema = TypeAdapter(JudgeDiagnosis).json_schema()
     diagnosed = {
         "judge": {"type": "string"},

@@ -343,7 +343,7 @@ def scorer_class(name: str) -> "_ScorerClass | Scorer":
 
     prompt = closest_name(name, (shipped.name for shipped in shipped_prompts() if shipped.scale))
     unknown = ConfigError.unknown("scorer", name, {**SCORERS, **packages}, guess=prompt and f"prompt:{prompt}")
-    raise ConfigError(f"{unknown}; name one of your own as file.py:NAME or package.module:NAME")
+    raise ConfigError(f"{unknown}. For your own scorer, give file.py:NAME or package.module:NAME")
 
 
 def is_class(kind: "_ScorerClass | Scorer") -> TypeIs[_ScorerClass]:

@@ -325,8 +325,8 @@ def unknown_name_message(
     near = closest_name(str(name).casefold(), folded)
     meant = folded[near] if near else guess
     named, guessed = tell_apart([repr(name), repr(meant)])
-    hint = f", did you mean {guessed}?" if meant else "."
-    return f"no {kind} is called {named}{hint} Known: {join_limited(names, limit, ', ') or 'none'}"
+    hint = f" Did you mean {guessed}?" if meant else ""
+    return f"no {kind} is called {named}.{hint} Known: {join_limited(names, limit, ', ') or 'none'}"
 
 
 def closest_name(name: str, names: Iterable[str], similarity: float = 0.6) -> str:

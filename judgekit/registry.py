@@ -146,7 +146,7 @@ def find_object(
     packages = entry_point_references(group)
     if not is_named(name, group, own):
         unknown = ConfigError.unknown(what, name, {**own, **packages}, guess)
-        raise ConfigError(f"{unknown}; name one of your own as package.module:NAME")
+        raise ConfigError(f"{unknown}. For your own, give package.module:NAME")
     imported = import_object(name, group)
     try:
         instance = imported() if isinstance(imported, type) else imported

@@ -42,7 +42,7 @@ class ScorerSpec(FrozenModel):
         options = dict(table)
         if "name" not in table:
             near = closest_name("name", table)
-            hint = f": did you mean it by {near}?" if near else f", found {', '.join(table) or 'nothing'}"
+            hint = f". Is it the key {near!r}?" if near else f", found {', '.join(table) or 'nothing'}"
             raise ConfigError(f"a [[scorers]] table has no key name{hint}")
         try:
             return cls.model_validate(

@@ -51,7 +51,7 @@ NAMES = [
     *("imported", "topic_adherence", "agent_goal_accuracy_with_reference", "agent_goal_accuracy_without_reference"),
     *("handoff_quality", "groundedness", "failure_analysis", "weighted_criteria", "pairwise", "panel", "prompt"),
 ]
-OWN = "; name one of your own as file.py:NAME or package.module:NAME"
+OWN = ". For your own scorer, give file.py:NAME or package.module:NAME"
 KNOWN = f"{', '.join(NAMES[:10])}, and {len(NAMES) - 10} more"
 NEEDED = {
     "tool_call_match": 'match="exact"',
@@ -208,20 +208,20 @@ def test_without_a_file_there_are_no_scorers():
 BAD_FILES = {
     "an unknown table": (
         '[judge.default]\nmodel = "openai/a"',
-        "mine.toml: no table is called 'judge', did you mean 'judges'? Known: store_text, gate, min_coverage, no_answer, judges, scorers",
+        "mine.toml: no table is called 'judge'. Did you mean 'judges'? Known: store_text, gate, min_coverage, no_answer, judges, scorers",
     ),
     "an unknown key of a judge": (
         '[judges.local]\nmodel = "openai/a"\nbase-url = "http://x"',
-        "mine.toml: no key of [judges.local] is called 'base-url', did you mean 'base_url'? Known: model, base_url, ",
+        "mine.toml: no key of [judges.local] is called 'base-url'. Did you mean 'base_url'? Known: model, base_url, ",
     ),
     "a judge without a model": ('[judges.local]\nbase_url = "x"', "mine.toml: judges.local.model: Field required"),
     "a model without a provider": (
         '[judges.local]\nmodel = "gpt-x"',
-        "mine.toml: a judge's model is written as provider/model, found 'gpt-x', did you mean 'openai/gpt-x'?",
+        "mine.toml: a judge's model is written as provider/model, found 'gpt-x'. Did you mean 'openai/gpt-x'?",
     ),
     "a parameter of the API among the settings": (
         '[judges.local]\nmodel = "openai/a"\ntemperature = 0',
-        "mine.toml: no key of [judges.local] is called 'temperature', did you mean 'params = {temperature = 0}'? Known: model",
+        "mine.toml: no key of [judges.local] is called 'temperature'. Did you mean 'params = {temperature = 0}'? Known: model",
     ),
     "an option of a scorer among the settings": (
         '[judges.local]\nmodel = "openai/a"\nmin_confidence = 0.8',
@@ -233,7 +233,7 @@ BAD_FILES = {
     ),
     "an unknown key of a judge called price": (
         '[judges.price]\nmodel = "openai/a"\ntimeuot = 5',
-        "mine.toml: no key of [judges.price] is called 'timeuot', did you mean 'timeout'? Known: model",
+        "mine.toml: no key of [judges.price] is called 'timeuot'. Did you mean 'timeout'? Known: model",
     ),
     "a prompt behind a colon": (
         '[judges.default]\nmodel = "openai/a"\n[[scorers]]\nname = "prompt:tone"',
@@ -241,11 +241,11 @@ BAD_FILES = {
     ),
     "an unknown prompt": (
         '[judges.default]\nmodel = "openai/a"\n[[scorers]]\nname = "prompt"\nprompt = "ton"',
-        "no prompt is called 'ton', did you mean 'tone'? Known: ",
+        "no prompt is called 'ton'. Did you mean 'tone'? Known: ",
     ),
     "an unknown provider": (
         '[judges.local]\nmodel = "openia/a"',
-        "mine.toml: no judge provider is called 'openia', did you mean 'openai'? Known: openai",
+        "mine.toml: no judge provider is called 'openia'. Did you mean 'openai'? Known: openai",
     ),
     "a setting out of range": (
         '[judges.local]\nmodel = "openai/a"\nattempts = 0',
@@ -253,7 +253,7 @@ BAD_FILES = {
     ),
     "an unknown key of a price": (
         '[judges.local]\nmodel = "openai/a"\nprice = {input = 1, output = 1, cache = 1}',
-        "mine.toml: no key of [judges.local.price] is called 'cache', did you mean 'cached'? Known: input, output, cached",
+        "mine.toml: no key of [judges.local.price] is called 'cache'. Did you mean 'cached'? Known: input, output, cached",
     ),
     "a judge outside of judges": (
         '[judges]\nmodel = "openai/a"',
@@ -261,15 +261,15 @@ BAD_FILES = {
     ),
     "scorers that are no list": ('[scorers]\nname = "tool_call_f1"', "mine.toml: scorers: write [[scorers]], in two brackets, above each scorer"),
     "a scorer without a name": ('[[scorers]]\nmode = "f1"', "a [[scorers]] table has no key name, found mode"),
-    "a scorer whose name is misspelt": ('[[scorers]]\nnmae = "tool_call_f1"', "a [[scorers]] table has no key name: did you mean it by nmae?"),
+    "a scorer whose name is misspelt": ('[[scorers]]\nnmae = "tool_call_f1"', "a [[scorers]] table has no key name. Is it the key 'nmae'?"),
     "a name that is no text": ('[[scorers]]\nname = "tool_call_f1"\nas = 5', "a [[scorers]] table: as: Input should be a valid string, found 5"),
     "an unknown scorer": (
         '[[scorers]]\nname = "tool_cal_f1"',
-        f"no scorer is called 'tool_cal_f1', did you mean 'tool_call_f1'? Known: {KNOWN}{OWN}",
+        f"no scorer is called 'tool_cal_f1'. Did you mean 'tool_call_f1'? Known: {KNOWN}{OWN}",
     ),
     "an unknown option": (
         '[judges.default]\nmodel = "openai/a"\n[[scorers]]\nname = "topic_adherence"\nmod = "f1"',
-        "no option of topic_adherence is called 'mod', did you mean 'mode'? Known: judge, mode",
+        "no option of topic_adherence is called 'mod'. Did you mean 'mode'? Known: judge, mode",
     ),
     "an option of another scorer": (
         '[[scorers]]\nname = "tool_call_f1"\nmode = "f1"',
@@ -277,11 +277,11 @@ BAD_FILES = {
     ),
     "an unknown value": (
         '[judges.default]\nmodel = "openai/a"\n[[scorers]]\nname = "topic_adherence"\nmode = "recal"',
-        "topic_adherence: no mode of topic adherence is called 'recal', did you mean 'recall'? Known: precision, recall, f1, accuracy",
+        "topic_adherence: no mode of topic adherence is called 'recal'. Did you mean 'recall'? Known: precision, recall, f1, accuracy",
     ),
     "an unknown judge": (
         '[judges.local]\nmodel = "openai/a"\n[[scorers]]\nname = "topic_adherence"\njudge = "lokal"',
-        "no judge is called 'lokal', did you mean 'local'? Known: local, or any model as provider/model",
+        "no judge is called 'lokal'. Did you mean 'local'? Known: local, or any model as provider/model",
     ),
     "a judge that is no text": (
         '[[scorers]]\nname = "topic_adherence"\njudge = 5',
@@ -347,7 +347,7 @@ def test_a_judge_that_is_unknown_on_the_command_line_names_the_nearest():
         built(FILE_OF_ALL, "defult")
     assert (
         str(caught.value)
-        == "no judge is called 'defult', did you mean 'default'? Known: default, local, or any model as provider/model"
+        == "no judge is called 'defult'. Did you mean 'default'? Known: default, local, or any model as provider/model"
     )
 
 
@@ -468,8 +468,8 @@ def test_it_may_be_a_table_in_a_file():
         ("tool_call_f1:args=ndcg", "tool_call_f1: args: text: ndcg cannot compare two texts; BLEU, "),
         ('tool_call_f1:args={"text":"fuzzy"}', "tool_call_f1: args: text: expected 'exact' or 'casefold' or 'normalized', a function of two texts, or a scorer of texts, found 'fuzzy'"),
         ('tool_call_f1:args={"text":5}', "tool_call_f1: args: text: expected 'exact' or "),
-        ("tool_call_f1:args=rogue", "no scorer is called 'rogue', did you mean 'rouge'? Known: "),
-        ('tool_call_f1:args={"name":"rogue"}', "no scorer is called 'rogue', did you mean 'rouge'? Known: "),
+        ("tool_call_f1:args=rogue", "no scorer is called 'rogue'. Did you mean 'rouge'? Known: "),
+        ('tool_call_f1:args={"name":"rogue"}', "no scorer is called 'rogue'. Did you mean 'rouge'? Known: "),
         ('tool_call_f1:args={"name":"rouge","measure":1}', "no option of rouge is called 'measure'. Known: "),
         ('tool_call_match:match={"args":"ndcg"}', "tool_call_match: match: args: text: ndcg cannot compare two texts; BLEU, "),
     ],
@@ -483,7 +483,7 @@ def test_a_comparer_that_cannot_be_is_an_error_that_says_where(text, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("topic_adherence:recal", "topic_adherence: no mode of topic adherence is called 'recal', did you mean 'recall'? Known: precision, recall, f1, accuracy"),
+        ("topic_adherence:recal", "topic_adherence: no mode of topic adherence is called 'recal'. Did you mean 'recall'? Known: precision, recall, f1, accuracy"),
         ("topic_adherence:recall,mode=f1", "topic_adherence: expected option=value after the colon, found 'recall'"),
         ("json_match:strict", "json_match: expected option=value after the colon, found 'strict'"),
         ("adaptability:exact_match", "adaptability: expected option=value after the colon, found 'exact_match'"),
@@ -494,7 +494,7 @@ def test_a_comparer_that_cannot_be_is_an_error_that_says_where(text, message):
         ("bleu:max_order=2.5", "bleu: max_order must be an integer of at least 1, found 2.5"),
         ("topic_adherence:mode=f1,mode=recall", "--scorer topic_adherence:mode=f1,mode=recall: 'mode' is given twice; as=... names the scorer"),
         ("tool_call_f1:name=strict", "--scorer tool_call_f1:name=strict: 'name' is given twice; as=... names the scorer"),
-        ("topic_adherence:mode=1", "topic_adherence: no mode of topic adherence is called 1, did you mean 'f1'? Known: precision, recall, f1, accuracy"),
+        ("topic_adherence:mode=1", "topic_adherence: no mode of topic adherence is called 1. Did you mean 'f1'? Known: precision, recall, f1, accuracy"),
         ("topic_adherence:mode=null", "topic_adherence: no mode of topic adherence is called None. Known: precision, recall, f1, accuracy"),
         ("topic_adherence:as=5", "a [[scorers]] table: as: Input should be a valid string, found 5"),
         ('s:a={"b":1', """--scorer s:a={"b":1: a begins like JSON but is invalid: Expecting ',' delimiter: line 1 column 7 (char 6)"""),
@@ -512,7 +512,7 @@ def test_a_comparer_that_cannot_be_is_an_error_that_says_where(text, message):
         ("prompt:topic_adherence", "prompt: the prompt topic_adherence has no scale; only its own scorer can read its answer"),
         ("panel:scorers=tone", 'panel: scorers must be a list of scorers, such as [{name = "prompt", prompt = "tone", judge = "a"}]'),
         ("adaptability:scorer=5", "adaptability: expected a scorer as a table or a text, found 5"),
-        ("adaptability:scorer=tool_cal_f1", f"no scorer is called 'tool_cal_f1', did you mean 'tool_call_f1'? Known: {KNOWN}{OWN}"),
+        ("adaptability:scorer=tool_cal_f1", f"no scorer is called 'tool_cal_f1'. Did you mean 'tool_call_f1'? Known: {KNOWN}{OWN}"),
         ("panel:scorers=[5]", "panel: expected a scorer as a table or a text, found 5"),
         ("topic", f"no scorer is called 'topic'. Known: {KNOWN}{OWN}"),
         ("", f"no scorer is called ''. Known: {KNOWN}{OWN}"),
@@ -709,7 +709,7 @@ model = "openai/other"
 @pytest.mark.parametrize(
     ("fallback", "message"),
     [
-        ('["larg"]', "no judge is called 'larg', did you mean 'large'? Known: "),
+        ('["larg"]', "no judge is called 'larg'. Did you mean 'large'? Known: "),
         ('["large"]', "judges fall back in a circle: cheap > large > cheap"),
         ('["cheap"]', "judges fall back in a circle: cheap > cheap"),
         ('"large"', "cheap: Input should be a valid list, found 'large'"),
@@ -831,7 +831,7 @@ def test_a_panel_has_an_escalate_of_its_own():
         ("topic_adherence:min_confidence=0.8", "topic_adherence reports no confidence: ask several times (repeats)"),
         ("prompt:tone,min_confidence=0.8", "tone reports no confidence"),
         ("topic_adherence:min_confidence=sure", "min_confidence must be above 0 and at most 1, found 'sure'"),
-        ("topic_adherence:min_confidense=0.8", "is called 'min_confidense', did you mean 'min_confidence'?"),
+        ("topic_adherence:min_confidense=0.8", "is called 'min_confidense'. Did you mean 'min_confidence'?"),
         ("tool_call_f1:min_confidence=0.8", "no option of tool_call_f1 is called 'min_confidence'"),
         ("topic_adherence:repeats=null", "topic_adherence: repeats is null: give it a value, or leave it out"),
         (

@@ -89,11 +89,11 @@ def test_a_trace_error_says_where(where, message):
 @pytest.mark.parametrize(
     ("name", "choices", "message"),
     [
-        ("tool_cal_f1", ["tool_call_f1", "bleu"], "no scorer is called 'tool_cal_f1', did you mean 'tool_call_f1'? Known: tool_call_f1, bleu"),
+        ("tool_cal_f1", ["tool_call_f1", "bleu"], "no scorer is called 'tool_cal_f1'. Did you mean 'tool_call_f1'? Known: tool_call_f1, bleu"),
         ("x", ["tool_call_f1", "bleu"], "no scorer is called 'x'. Known: tool_call_f1, bleu"),
         ("x", map(str, range(12)), "no scorer is called 'x'. Known: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, and 2 more"),
         ("x", [], "no scorer is called 'x'. Known: none"),
-        ("x", iter(["xy"]), "no scorer is called 'x', did you mean 'xy'? Known: xy"),
+        ("x", iter(["xy"]), "no scorer is called 'x'. Did you mean 'xy'? Known: xy"),
         (5, ["f1"], "no scorer is called 5. Known: f1"),
         (None, ["f1"], "no scorer is called None. Known: f1"),
         ("f1\x1b[2J", ["f1"], "no scorer is called 'f1\\x1b[2J'. Known: f1"),

@@ -234,7 +234,7 @@ def test_a_package_that_is_broken_is_named_and_leaves_the_rest(cli, install):
             "a scorer class must be a dataclass with an ascore method; its fields are the options",
         ),
         ("my_reader.py:AIMessage.model_fields", "expected a scorer, found "),
-        ("pollite", "name one of your own as file.py:NAME or package.module:NAME"),
+        ("pollite", "For your own scorer, give file.py:NAME or package.module:NAME"),
     ],
 )
 def test_what_cannot_be_used_says_why_and_where(cli, name, said):

@@ -157,4 +157,4 @@ def test_what_two_runs_differ_in_shows_the_difference():
 
 def test_an_unknown_name_that_looks_like_one_shows_the_difference():
     error = ConfigError.unknown("column", DECOMPOSED, [COMPOSED])
-    assert str(error).startswith(r"no column is called 'caf\u0065\u0301', did you mean 'caf\u00e9'?")
+    assert str(error).startswith(r"no column is called 'caf\u0065\u0301'. Did you mean 'caf\u00e9'?")

@@ -17,10 +17,10 @@ from judgekit.specs import ScorerSpec
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (lambda: HumanMessage(text="Hi"), "no field of HumanMessage is called 'text', did you mean 'content'?"),
+        (lambda: HumanMessage(text="Hi"), "no field of HumanMessage is called 'text'. Did you mean 'content'?"),
         (
             lambda: AIMessage("Ho", tool_cals=[]),
-            "no field of AIMessage is called 'tool_cals', did you mean 'tool_calls'?",
+            "no field of AIMessage is called 'tool_cals'. Did you mean 'tool_calls'?",
         ),
     ],
 )
@@ -42,7 +42,7 @@ def test_a_scorer_in_a_module_of_the_working_folder_is_named_by_it(tmp_path, mon
 
 def test_a_column_that_is_misspelled_names_the_nearest():
     with pytest.raises(
-        ConfigError, match="--column a=respons: no column of judgekit is called 'respons', did you mean 'resp"
+        ConfigError, match=r"--column a=respons: no column of judgekit is called 'respons'. Did you mean 'resp"
     ):
         options.parse_columns(["a=respons"])
     for name in ("response", "city", "labels", "reference_tool_calls", "documents"):

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from judgekit.analysis.comparability import check_references, comparison_warnings
 from judgekit.analysis.corrected_difference import DifferenceCorrection, correct_difference
-from judgekit.analysis.difference import Difference, PairedNumbers, compare_scorer
+from judgekit.analysis.difference import Difference, PairedGains, PairedNumbers, compare_scorer
 from judgekit.analysis.difference_gates import DIFFERENCE_FIELDS, difference_gate_result
 from judgekit.analysis.findings import left_out_lines
 from judgekit.analysis.gates import Gate, GateResults
@@ -50,6 +50,7 @@ class Comparison:
         gates: The results of the gates.
         pairs: The number of samples in both runs, paired by id.
         paired: The sample numbers of these pairs.
+        gains: By scorer, the gains of the pairs that have values in both runs.
         unpaired_a: The other samples of A.
         unpaired_b: The other samples of B.
         warnings: Reasons why a difference may not be what it seems.
@@ -61,11 +62,10 @@ class Comparison:
     gates: GateResults
     pairs: int
     paired: PairedNumbers = field(repr=False)
+    gains: Mapping[str, PairedGains] = field(repr=False)
     unpaired_a: UnpairedSamples
     unpaired_b: UnpairedSamples
     warnings: tuple[str, ...]
-    _worse: Mapping[str, PairedNumbers] = field(repr=False)
-    _better: Mapping[str, PairedNumbers] = field(repr=False)
 
     def __iter__(self) -> Iterator[Difference]:
         return iter(self.scorers)
@@ -83,7 +83,7 @@ class Comparison:
         Raises:
             KeyError: The runs do not share such a scorer.
         """
-        return self._rows(scorer, self._worse[scorer], limit)
+        return self._rows(scorer, self.gains[scorer].worse, limit)
 
     def better(self, scorer: str, limit: int) -> list[ChangedScore]:
         """Return the scores that are higher in B, largest gains first.
@@ -95,7 +95,7 @@ class Comparison:
         Raises:
             KeyError: The runs do not share such a scorer.
         """
-        return self._rows(scorer, self._better[scorer], limit)
+        return self._rows(scorer, self.gains[scorer].better, limit)
 
     def new_losses(self, scorer: str) -> Sequence[Loss]:
         """Return the losses of tool calls that samples which got worse have in B and not in A; see `losses`."""
@@ -107,7 +107,7 @@ class Comparison:
 
     def changed(self, limit: int) -> set[int]:
         """Return the numbers in B of the samples that changed most: up to ``limit`` losses and gains for each scorer."""
-        changed = (*self._worse.values(), *self._better.values())
+        changed = (numbers for gains in self.gains.values() for numbers in (gains.worse, gains.better))
         return {number for numbers in changed for number in numbers.b[:limit].tolist()}
 
     def _rows(self, scorer: str, changed: PairedNumbers, limit: int) -> list[ChangedScore]:
@@ -237,7 +237,7 @@ def compare(
         check_references(a, b, pairs)
     compared = {name: compare_scorer(name, pairs.scored(name)) for name in names}
     corrections = {name: correct_difference(a, b, name, pairs.scored(name), given) for name, given in labeled.items()}
-    differences = _adjusted({name: difference for name, (difference, _, _) in compared.items()}, corrections)
+    differences = _adjusted({name: difference for name, (difference, _) in compared.items()}, corrections)
     audited = {name for run in (a, b) for name, status in run.audits.items() if status.record} if parsed else ()
     samples = max(len(pairs.side_a), len(pairs.side_b))
     results = [
@@ -257,11 +257,10 @@ def compare(
         GateResults(results),
         len(pairs),
         PairedNumbers(*pairs.sample_numbers),
+        {name: gains for name, (_, gains) in compared.items()},
         pairs.unpaired_a,
         pairs.unpaired_b,
         (*comparison_warnings(a, b, names, pairs), *left_out_lines(left_out)),
-        {name: worse for name, (_, worse, _) in compared.items()},
-        {name: better for name, (_, _, better) in compared.items()},
     )
 
 

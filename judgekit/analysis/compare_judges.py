@@ -8,7 +8,7 @@ from statistics import fmean, median
 from typing import Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from judgekit.analysis.labels import HumanLabel
 from judgekit.analysis.matching import LabeledSample, labels_by_run, match_labels
@@ -95,6 +95,7 @@ class JudgePair(FrozenModel):
         excluded: The other samples, which do not count as disagreements.
         agreement: Measures of agreement by name; the first is the one to quote alone.
         flips: The samples with different values, largest distance first.
+        flip_count: Their number.
         closeness: The comparison with people; ``None`` without labels.
     """
 
@@ -104,6 +105,7 @@ class JudgePair(FrozenModel):
     excluded: Many[LeftOutSamples] = ()
     agreement: dict[str, Estimate] = Field(default_factory=dict)
     flips: Many[Flip] = ()
+    flip_count: int = 0
     closeness: ClosenessTest | None = None
 
 
@@ -154,6 +156,12 @@ class JudgeComparison(FrozenModel):
     samples: int
     judges: Many[JudgeResult]
     pairs: Many[JudgePair]
+
+    def as_json(self, show: int | None = None) -> JsonValue:
+        """Return the comparison as JSON, with the first ``show`` flips of each pair, or all."""
+        pairs = tuple(pair.model_copy(update={"flips": pair.flips[:show]}) for pair in self.pairs)
+        document: JsonValue = self.model_copy(update={"pairs": pairs}).model_dump(mode="json")
+        return document
 
 
 @dataclass(frozen=True)
@@ -300,6 +308,7 @@ def _pair(a: _Answers, b: _Answers, closeness: ClosenessTest | None) -> JudgePai
             )
             for index in sorted(apart, key=lambda index: (-apart[index], index))
         ],
+        flip_count=len(apart),
         closeness=closeness,
     )
 

@@ -175,21 +175,18 @@ class Difference:
         if self.correction is not None:
             yield from self.correction.lines()
             alone = "by the judge alone: "
-        yield f"{alone}{'; '.join((self._counted(), *self._caveats()))}"
-        if self.excluded:
-            outcomes = ", ".join(
-                format_outcomes(pair, ("A", "B"), "in", times) for pair, times in self.excluded.items()
-            )
-            yield f"pairs not compared: {sum(self.excluded.values()):,} ({outcomes})"
+        outcomes = ", ".join(format_outcomes(pair, ("A", "B"), "in", times) for pair, times in self.excluded.items())
+        if not self.pairs:
+            yield f"no sample has a value in both runs{outcomes and f' ({outcomes})'}"
+        else:
+            equal = self.pairs - self.better - self.worse
+            counts = f"{self.better:,} of {self.pairs:,} pairs better, {self.worse:,} worse, {equal:,} equal"
+            yield f"{alone}{'; '.join((counts, *self._caveats()))}"
+            if self.excluded:
+                yield f"pairs not compared: {sum(self.excluded.values()):,} ({outcomes})"
         if self.overall is not None:
             other = "; the table shows the mean of the single scores instead"
             yield f"{self.overall}{other if self._has_another_number else ''}"
-
-    def _counted(self) -> str:
-        if not self.pairs:
-            return "no sample has a value in both runs"
-        equal = self.pairs - self.better - self.worse
-        return f"{self.better:,} of {self.pairs:,} pairs better, {self.worse:,} worse, {equal:,} equal"
 
     @property
     def _has_another_number(self) -> bool:
@@ -251,12 +248,33 @@ class PairedNumbers(NamedTuple):
     b: Numbers
 
 
-def compare_scorer(scorer: str, pairs: ScoredPairs) -> tuple[Difference, PairedNumbers, PairedNumbers]:
-    """Return the difference, with p not yet adjusted for other scorers, and the pairs that got worse and better."""
+class PairedGains(NamedTuple):
+    """The numbers of the paired samples that have values in both runs, and their gains from A to B."""
+
+    a: Numbers
+    b: Numbers
+    gains: Values
+
+    @property
+    def worse(self) -> PairedNumbers:
+        """The pairs that lost, largest losses first."""
+        return self._first(int((self.gains < 0).sum()), self.gains)
+
+    @property
+    def better(self) -> PairedNumbers:
+        """The pairs that gained, largest gains first."""
+        return self._first(int((self.gains > 0).sum()), -self.gains)
+
+    def _first(self, count: int, order: Values) -> PairedNumbers:
+        chosen = np.argsort(order, kind="stable")[:count]
+        return PairedNumbers(self.a[chosen], self.b[chosen])
+
+
+def compare_scorer(scorer: str, pairs: ScoredPairs) -> tuple[Difference, PairedGains]:
+    """Return the difference, with p not yet adjusted for other scorers, and the gain of each pair."""
     gains = pairs.b - pairs.a
     gains[np.abs(gains) <= _ROUNDING] = 0
     worse, better = int((gains < 0).sum()), int((gains > 0).sum())
-    losers, winners = np.argsort(gains, kind="stable")[:worse], np.argsort(-gains, kind="stable")[:better]
     difference = Difference(scorer, len(gains), pairs.excluded)
     if len(gains):
         units = Units.of(gains, pairs.groups)
@@ -276,11 +294,7 @@ def compare_scorer(scorer: str, pairs: ScoredPairs) -> tuple[Difference, PairedN
             worse=worse,
             overall=_overall(pairs),
         )
-    return (
-        difference,
-        PairedNumbers(pairs.numbers_a[losers], pairs.numbers_b[losers]),
-        PairedNumbers(pairs.numbers_a[winners], pairs.numbers_b[winners]),
-    )
+    return difference, PairedGains(pairs.numbers_a, pairs.numbers_b, gains)
 
 
 def _detectable(units: Units) -> float | None:

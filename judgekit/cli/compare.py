@@ -28,7 +28,9 @@ def compare(
     b: Annotated[str, options.argument("B", "The number of the run to compare with it, or last.")],
     explain: options.Explain = False,
     as_json: options.AsJson = False,
-    show: Annotated[int, options.number("Show the N samples that got worse, and better, by most for each scorer.")] = 3,
+    show: Annotated[
+        int, options.number("Show N samples for each scorer that got worse the most, and N that got better.")
+    ] = 3,
     gate: Annotated[
         list[str] | None,
         options.option(

@@ -1,6 +1,5 @@
 """``judgekit compare-judges``: ask two or more judges the same question about the same samples."""
 
-import json
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import combinations
@@ -14,7 +13,7 @@ from judgekit.analysis.labels import HumanLabel, LabelFile, deduplicate, label_v
 from judgekit.cli import options
 from judgekit.cli.app import app
 from judgekit.cli.outcome import report_outcome
-from judgekit.cli.outputs import check_outputs, print_line, print_notices, print_written
+from judgekit.cli.outputs import check_outputs, print_json, print_line, print_notices, print_written
 from judgekit.cli.run import run_session, show_planned
 from judgekit.config import Config
 from judgekit.errors import ConfigError, join_limited, path_text
@@ -25,7 +24,7 @@ from judgekit.jobs.options import RunOptions
 from judgekit.jobs.starting import new_session
 from judgekit.locations import Location
 from judgekit.reports.compare_judges import show_judges
-from judgekit.reports.export import write_text
+from judgekit.reports.export import json_text, write_text
 from judgekit.reports.glossary import command_consoles
 from judgekit.reports.html import html_report
 from judgekit.reports.summary import Shown
@@ -71,6 +70,7 @@ def compare(
     seed: options.Seed = 0,
     output: options.ReportOption = None,
     explain: options.Explain = False,
+    as_json: options.AsJson = False,
     show: Annotated[int, options.number("Show N samples on which two judges disagree, for each pair of judges.")] = 3,
     strict: options.Strict = False,
     store: options.StorePath = DEFAULT_RUNS_PATH,
@@ -114,9 +114,9 @@ def compare(
         built, ways = _ways(run_options, settings, judge or ())
         outputs = check_outputs(output, {".json"}, offline=offline)
         if dry_run:
-            show_planned(built, compares_ways=False)
+            show_planned(built, compares_ways=False, as_json=as_json)
             return
-        raise _compare_ways(built, ways, store, show, outputs, explain=explain)
+        raise _compare_ways(built, ways, store, show, outputs, explain=explain, as_json=as_json)
     if len(scorer or ()) > 1:
         if imported:
             raise ConfigError("--imported adds an imported judge to one question: give one --scorer, found several")
@@ -132,19 +132,22 @@ def compare(
     for path in outputs:
         require_separate_output(path, file, references, config, *(labels or ()))
     if dry_run:
-        show_planned(built, compares_ways=False)
+        show_planned(built, compares_ways=False, as_json=as_json)
         return
     built.check_judges()
     session = new_session(built, store)
     run, signaled = run_session(session)
-    with command_consoles(explain=explain) as screen:
+    with command_consoles(explain=explain, as_json=as_json) as screen:
         code = report_outcome(run, session.options, session.problems, screen, Shown(), ())
         for source, label_file in files.items():
             print_notices(source, label_file.notices)
         if not labels or (label and not any(label in label_file.names for label_file in files.values())):
             given = _without_duplicates(name, [*given, *_recorded(run, label, name, sides.values())])
         comparison = compare_judges(run, sides, given)
-        show_judges(comparison, show, screen.out)
+        if as_json:
+            print_json(comparison.as_json(show))
+        else:
+            show_judges(comparison, show, screen.out)
     for path in outputs:
         if len(run):
             write_text(_KINDS[path.suffix.lower()](run, comparison), path)
@@ -232,22 +235,23 @@ def _compare_ways(
     outputs: Iterable[Location],
     *,
     explain: bool,
+    as_json: bool,
 ) -> typer.Exit:
     """Ask in all ways, and show for each scorer how far they agree."""
     built.check_judges()
     session = new_session(built, store)
     run, signaled = run_session(session)
     comparisons = {name: compare_judges(run, sides) for name, sides in ways.items()}
-    with command_consoles(explain=explain) as screen:
+    with command_consoles(explain=explain, as_json=as_json) as screen:
         code = report_outcome(run, session.options, session.problems, screen, Shown(), ())
+        if as_json:
+            print_json({name: comparison.as_json(show) for name, comparison in comparisons.items()})
         for name, comparison in comparisons.items():
             screen.out.print()
             screen.out.print(escaped_text(f"{name}:"))
             show_judges(comparison, show, screen.out)
     for path in outputs:
-        write_text(
-            (json.dumps({name: compared.model_dump(mode="json") for name, compared in comparisons.items()}), "\n"), path
-        )
+        write_text(json_text({name: comparison.as_json() for name, comparison in comparisons.items()}), path)
         print_written(path)
     return typer.Exit(signaled or code)
 
@@ -331,6 +335,6 @@ def _recorded(run: Run, label: str | None, name: str, scorers: Collection[str]) 
 
 
 _KINDS: Mapping[str, Callable[[Run, JudgeComparison], Iterable[str]]] = {
-    ".json": lambda _, comparison: (comparison.model_dump_json(indent=2), "\n"),
+    ".json": lambda _, comparison: json_text(comparison.as_json()),
     ".html": lambda run, comparison: html_report(run, judges=comparison),
 }

@@ -23,7 +23,7 @@ def export(
     ],
     store: options.StorePath = DEFAULT_RUNS_PATH,
 ) -> None:
-    """Write a run's scores where its traces are.
+    """Write a run's scores to the system that stores its traces.
 
     A score goes to the trace with the id of its sample's trace. Its own id is fixed, so a second export changes nothing,
     except in OpenTelemetry, where events are sent again. The exit code is 1 if a score was not exported, unless it only

@@ -35,5 +35,5 @@ def merge(
     merged = merge_shards(files, store)
     stored = RunOptions.from_record(merged.record)
     with command_consoles(explain=explain, as_json=as_json) as screen:
-        code = report_outcome(merged, stored, ReadingProblems(), screen, shown, outputs)
+        code = report_outcome(merged, stored, ReadingProblems(), screen, shown, outputs, as_json=as_json)
     raise typer.Exit(code)

@@ -197,7 +197,7 @@ def parse_columns(texts: Sequence[str] | None) -> dict[str, str]:
         if theirs in columns:
             raise ConfigError(f"--column {text}: {theirs!r} is given twice")
         if meant := misspelled_column(ours):
-            raise ConfigError(f"--column {text}: no column of judgekit is called {ours!r}, did you mean {meant!r}?")
+            raise ConfigError(f"--column {text}: no column of judgekit is called {ours!r}. Did you mean {meant!r}?")
         columns[theirs] = ours
     return columns
 

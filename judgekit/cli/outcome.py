@@ -39,6 +39,7 @@ def report_outcome(
     outputs: Sequence[Location],
     *,
     is_new: bool = True,
+    as_json: bool = False,
 ) -> int:
     """Show a run, or print it as JSON, write it to files, and check its gates.
 
@@ -48,7 +49,7 @@ def report_outcome(
     """
     results = GateResults() if options.shard else check_gates(run, options.gates, min_coverage=options.min_coverage)
     err, record = console.err, run.record
-    if console.out.quiet:  # it prints JSON
+    if as_json:
         print_json(run_json(run, results, shown.rows(run), [*map(str, problems.unread_records)]))
     else:
         show_run(run, shown, console.out, results.low_coverage)
@@ -119,9 +120,7 @@ def print_stopping() -> None:
 def show_run(
     run: Run, shown: Shown, console: Console, low_coverage: Mapping[str, str] = {}, seed: int | None = None
 ) -> None:
-    """Print a line about the conversations, and the summary of the scores; see `show_summary`."""
-    if run.usage.conversations:
-        print_line(str(run.usage), console)
+    """Print the summary of the scores, as `show_summary` does, and a line about the conversations."""
     rows, losses, corrected = shown.rows(run), run_losses(run), run_corrections(run)
     show_summary(
         run.summary,
@@ -133,6 +132,8 @@ def show_run(
         corrections=corrected,
         seed=seed,
     )
+    if run.usage.conversations:
+        print_line(str(run.usage), console)
 
 
 def show_gates(results: GateResults, err: Console) -> None:

@@ -44,7 +44,7 @@ def probe(
     dry_run: options.DryRun = False,
     offline: options.Offline = False,
 ) -> None:
-    """Attack a judge, and count the verdicts that moved.
+    """Attack a judge, and count the verdicts that changed.
 
     The judge is asked about the same conversations with and without a text that tries to talk it into the wrong
     verdict. Exit code 0: every verdict was right and held; 1: some moved, were wrong without an attack, or are

@@ -275,6 +275,13 @@ def run_and_report(
     run, signaled = run_session(session)
     with command_consoles(explain=explain, as_json=as_json) as screen:
         code = report_outcome(
-            run, session.options, session.problems, screen, shown, outputs, is_new=session.complete is None
+            run,
+            session.options,
+            session.problems,
+            screen,
+            shown,
+            outputs,
+            is_new=session.complete is None,
+            as_json=as_json,
         )
     return typer.Exit(signaled or code)

@@ -66,7 +66,7 @@ def runs(
 ) -> None:
     """List, show, name, write or delete stored runs.
 
-    Times are local. An empty name, note or tag removes what was there. Nothing of a deleted run is left in the file.
+    Times are local. An empty name, note or tag removes what was there. A deleted run leaves nothing in the file.
     """
     if remove and run is not None:
         raise ConfigError(f"{run!r}: either show a run or use --remove")

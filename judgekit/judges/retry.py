@@ -129,7 +129,7 @@ class Retry:
             if self.circuit.answers > answers:
                 return None
             tried = "once" if self.attempts == 1 else f"{self.attempts} times in {loop.time() - started:.1f} s"
-            down = JudgeDownError(f"{error}; tried {tried}. The judge is down: start its server, or check its base_url")
+            down = JudgeDownError(f"the judge is down: start its server, or check its base_url. {error}; tried {tried}")
             known_outages()[self.circuit] = copy(down)
             raise down from error
         finally:

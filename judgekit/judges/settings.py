@@ -192,7 +192,7 @@ class JudgeSettings(FrozenModel):
     def model_post_init(self, _context: object, /) -> None:
         """Check the settings against each other."""
         if not all(self.model.partition("/")):
-            hint = "" if "/" in self.model or not self.model else f", did you mean {suggest_model(self.model)!r}?"
+            hint = "" if "/" in self.model or not self.model else f". Did you mean {suggest_model(self.model)!r}?"
             raise ConfigError(f"a judge's model is written as provider/model, found {self.model!r}{hint}")
         if isinstance(self.cache, Path):
             require_local(self.cache, "stored replies must be in a local file")

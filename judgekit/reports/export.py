@@ -75,7 +75,7 @@ def check_writable(path: Location, kinds: Collection[str]) -> None:
         ConfigError: The file cannot be written, or its name has another ending.
     """
     if path.suffix.lower() not in kinds:
-        raise ConfigError(f"{path}: its name must end in one of {', '.join(kinds)}, which sets the format")
+        raise ConfigError(f"{path}: unsupported extension {path.suffix!r}; supported: {', '.join(kinds)}")
     if isinstance(path, Url):
         try:
             path.check_writable()

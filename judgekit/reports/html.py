@@ -17,7 +17,6 @@ from judgekit.analysis.findings import Audit, ScorerAudit, left_out_lines
 from judgekit.analysis.gates import GateResults
 from judgekit.analysis.losses import Loss, run_losses
 from judgekit.analysis.turns import turn_counts
-from judgekit.errors import check_choice
 from judgekit.reports.document import PAGE_SCRIPTS, render_page, script_json
 from judgekit.reports.facts import run_facts, scorer_facts
 from judgekit.reports.glossary import TERMS
@@ -48,7 +47,7 @@ _DRAWN = {
 
 
 class ReportPage(NamedTuple):
-    """The page of a run, or of two that are compared: what it shows at once, and the runs whose samples it reads on demand."""
+    """The page of a run, or of two that are compared: what it shows at once, and the runs whose samples it lists."""
 
     head: Mapping[str, JsonValue]
     sides: Sequence[ReportSide]
@@ -74,7 +73,7 @@ class ReportPage(NamedTuple):
             "failures": None,
         }
         if not isinstance(reported, Run):
-            sides, pairs = _compared(reported)
+            sides, pairs = _paged(reported) if is_paged else _compared(reported)
             head |= {"comparison": _comparison(reported), "pairs": pairs}
         else:
             wanted = {number for scorer_audit in (audit.scorers if audit else ()) for number in scorer_audit.opinions}
@@ -83,11 +82,7 @@ class ReportPage(NamedTuple):
             if (failures := _failures(reported)) is not None:
                 wanted |= {failure.row.index for issue in failures.issues for failure in issue.failures}
                 head["failures"] = {**failures.as_json(), "headline": failures.headline()}
-            listing = (
-                Listing((), reported.store.counts(reported.number).samples, is_paged=True)
-                if is_paged
-                else Listing.of(reported, included=wanted)
-            )
+            listing = Listing.paged(reported) if is_paged else Listing.of(reported, included=wanted)
             sides = [ReportSide("b", reported, listing, _corrections(reported, audit))]
         head["judges"] = None
         if judges is not None:
@@ -99,11 +94,6 @@ class ReportPage(NamedTuple):
             note for side in sides for note in _notes(side, f"Run {side.run.number}" if len(sides) > 1 else "The run")
         ]
         return cls(head, sides)
-
-    def side(self, name: str) -> ReportSide:
-        """Return one of the runs by the name of its side."""
-        check_choice("side of the page", name, [side.name for side in self.sides])
-        return next(side for side in self.sides if side.name == name)
 
     def html(self) -> Iterator[str]:
         """Yield the page piece by piece, as one file with all samples that it lists."""
@@ -177,7 +167,16 @@ def _gates(gate_results: GateResults) -> JsonValue:
     }
 
 
-def _compared(comparison: "Comparison") -> tuple[list[ReportSide], list[JsonValue]]:
+def _paged(comparison: "Comparison") -> tuple[list[ReportSide], JsonValue]:
+    """Return both runs without their samples, and the number of all samples."""
+    sides = [
+        ReportSide(name, run, Listing.paged(run), run_corrections(run))
+        for name, run in (("b", comparison.b), ("a", comparison.a))
+    ]
+    return sides, sum(side.listing.samples for side in sides) - comparison.pairs
+
+
+def _compared(comparison: "Comparison") -> tuple[list[ReportSide], JsonValue]:
     """Return both runs, and for each listed sample of B the place of its counterpart in the list of A."""
     after = Listing.of(comparison.b, included=comparison.changed(MAX_LISTED))
     listed = {entry.number for entry in after.entries}

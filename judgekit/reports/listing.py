@@ -55,6 +55,11 @@ class Listing:
         return self.samples if self.is_paged else len(self.entries)
 
     @classmethod
+    def paged(cls, run: Run) -> "Listing":
+        """Return the listing of a run whose samples the page reads from a server."""
+        return cls((), run.store.counts(run.number).samples, is_paged=True)
+
+    @classmethod
     def of(cls, run: Run, *, included: Collection[int] = (), left_out: Collection[int] = ()) -> "Listing":
         """Return the listing of a run, with ``included`` samples before others, and without those ``left_out``."""
         count = 0

@@ -156,9 +156,10 @@ class UsageTotals:
             + ("" if (n := figure.conversation_count) == self.conversations else f" (known for {n:,})")
             for figure in self.statistics
         )
+        conduct = "; ".join(self._conduct())
         return (
-            f"{count_text(self.conversations, 'conversation')}. Per conversation, mean (median): {figures}. "
-            f"{'; '.join(self._conduct())}.{self._dependence()}"
+            f"{count_text(self.conversations, 'conversation')}. Per conversation, mean (median): {figures}."
+            f"{conduct and f' {conduct}.'}{self._dependence()}"
         )
 
     def _dependence(self) -> str:
@@ -174,8 +175,8 @@ class UsageTotals:
             yield f"{count_text(self.tool_results, 'tool result')} ({self.tool_errors / self.tool_results:.0%} errors)"
         if self.with_repeated_calls:
             yield f"{count_text(self.with_repeated_calls, 'conversation')} {'repeats' if self.with_repeated_calls == 1 else 'repeat'} a call"
-        else:
-            yield f"{'no' if self.tool_results else 'No'} conversation repeats a call"
+        elif self.tool_results:
+            yield "no conversation repeats a call"
         if self.with_warnings:
             yield f"{count_text(self.with_warnings, 'conversation')} read with warnings (see judgekit inspect)"
 

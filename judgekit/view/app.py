@@ -61,10 +61,13 @@ class App:
             _get(f"{trend}.json", lambda got: _json(pages.trend(_number(got, "run"), got.path_params["scorer"]))),
             _get(trend, self._trend_page),
             _get("/runs/{run:int}/head.json", lambda got: _json(pages.head(_number(got, "run")))),
-            _get("/runs/{run:int}/samples.json", self._samples),
             _get(
                 "/runs/{run:int}/samples/{number:int}.json",
                 lambda got: _json(pages.sample(_number(got, "run"), _number(got, "number"))),
+            ),
+            _get(
+                "/runs/{baseline:int}/compare/{run:int}/samples/{number}.json",
+                lambda got: _json(pages.pair(_key(got), _sample(got.path_params["number"]))),
             ),
             _get(f"{queue}.json", self._queue),
             _get(queue, self._label_page),
@@ -76,11 +79,8 @@ class App:
             routes += [
                 _get(path, self._report_page),
                 _get(f"{path}.json", lambda got: _json(pages.use(_key(got), lambda page: dict(page.head)))),
+                _get(f"{path}/samples.json", self._samples),
             ]
-        routes += [  # of comparisons; the samples of a run are read a hundred at a time
-            _get(f"{path}/list-{{side}}.json", self._listed),
-            _get(f"{path}/samples-{{side}}-{{pack:int}}.json", self._pack),
-        ]
         return Guard(
             Starlette(routes=routes, exception_handlers=dict.fromkeys((JudgekitError, HTTPException), _problem)),
             self._access,
@@ -102,21 +102,15 @@ class App:
         return self._page("runs.html.j2", (*_LISTS, "trend"), f"Trend of {request.path_params['scorer']}", "runs")
 
     def _samples(self, got: Request) -> Response:
-        given = _given(got, "start"), _given(got, "number")
-        return _json(self._pages.samples(_number(got, "run"), got.query_params, *given))
+        text = got.query_params.get("number")
+        number = None if text is None else _sample(text)
+        return _json(self._pages.samples(_key(got), got.query_params, _given(got, "start"), number))
 
     def _queue(self, got: Request) -> Response:
         return _json(self._use(got, lambda queue: queue.state(got.query_params.get("annotator", ""))))
 
     def _label_page(self, request: Request) -> Response:
         return HTMLResponse(self._use(request, lambda queue: "".join(queue.sheet.page(self._access.write_token))))
-
-    def _listed(self, got: Request) -> Response:
-        return _deflated(self._pages.use(_key(got), lambda page: page.side(got.path_params["side"]).list_json()))
-
-    def _pack(self, got: Request) -> Response:
-        side, number = got.path_params["side"], _number(got, "pack")
-        return _deflated(self._pages.use(_key(got), lambda page: page.side(side).pack(number)))
 
     async def _events(self, _: Request) -> Response:
         """Send a version whenever the file has changed; pages then fetch again what they show."""
@@ -177,6 +171,12 @@ def _given(request: Request, name: str) -> int | None:
     return None if text is None else _whole(name, text)
 
 
+def _sample(text: str) -> int:
+    """Return the number of a sample: for one that is only in a baseline, named ``a3``, -1 minus its number there."""
+    number = _whole("number", text.removeprefix("a"))
+    return -1 - number if text.startswith("a") else number
+
+
 def _whole(name: str, text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < len(str(_MOST))):
         raise HTTPException(400, f"{name}: expected a whole number")
@@ -193,7 +193,3 @@ def _problem(request: Request, error: Exception) -> Response:
     text, status = (error.detail, error.status_code) if isinstance(error, HTTPException) else (str(error), 400)
     is_page = request.method == "GET" and not request.url.path.endswith(".json")
     return PlainTextResponse(text, status) if is_page else _json({"error": text}, status)
-
-
-def _deflated(body: bytes) -> Response:
-    return Response(body, media_type="application/json", headers={"content-encoding": "deflate"})

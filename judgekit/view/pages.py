@@ -4,27 +4,41 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from pydantic import JsonValue
 
 from judgekit.errors import ConfigError, JudgekitError, StoreError, check_choice
 from judgekit.reports.packs import sample_details
-from judgekit.reports.sample_list import listed_row, sample_list
+from judgekit.reports.sample_list import listed_row, listed_sample, sample_list
 from judgekit.runs.results import Run
 from judgekit.runs.store import RunStore
 from judgekit.view.listing import RunList
 
 if TYPE_CHECKING:
+    from judgekit.analysis.compare import Comparison
     from judgekit.analysis.findings import Audit
     from judgekit.analysis.gates import GateResults
-    from judgekit.reports.html import ReportPage
 
 Answer = TypeVar("Answer")
 _COUNTED_AT_ONCE = 3_000  # scores
 _CORRECTED = 5_000  # samples of a run whose mean is corrected for the trend
 _MOST_RUNS = 50
 _MOST_COMPARED = 8
+_DIFFERING = 200
+
+
+class KeptPage(NamedTuple):
+    """What the page of a run or of a comparison shows at once, and the comparison whose samples it lists."""
+
+    head: Mapping[str, JsonValue]
+    comparison: "Comparison | None" = None
+
+    @property
+    def compared(self) -> "Comparison":
+        """The comparison, of the page of one."""
+        assert self.comparison is not None  # noqa: S101 - its key has two runs
+        return self.comparison
 
 
 class Pages:
@@ -37,7 +51,7 @@ class Pages:
         self._opened = 0
         self._list = RunList()
         self._page_lock = Lock()
-        self._kept: dict[tuple[int, ...], tuple[object, ReportPage]] = {}
+        self._kept: dict[tuple[int, ...], tuple[object, KeptPage]] = {}
 
     @contextmanager
     def _reading(self) -> Generator[RunStore]:
@@ -59,18 +73,35 @@ class Pages:
         with self._reading() as store:
             return [*self._list.entries(store)]
 
-    def samples(self, run: int, filters: Mapping[str, str], start: int | None, number: int | None) -> JsonValue:
-        """Return up to 100 samples of a run that pass the filters, and where the next ones start; see `sample_list`."""
+    def samples(
+        self, key: tuple[int, ...], filters: Mapping[str, str], start: int | None, number: int | None
+    ) -> JsonValue:
+        """Return up to 100 samples that pass the filters, and where the next ones start; see `sample_list`."""
+        if len(key) > 1:
+            from judgekit.reports.paired_samples import paired_list  # noqa: PLC0415 - loads numpy
+
+            return self.use(key, lambda page: paired_list(page.compared, filters, start or 0, number))
         with self._reading() as store:
-            return sample_list(Run(store, store.record(run)), filters, start or 0, number)
+            return sample_list(Run(store, store.record(key[0])), filters, start or 0, number)
+
+    def pair(self, key: tuple[int, ...], number: int) -> JsonValue:
+        """Return a sample of a comparison, with its scores in both runs; see `paired_list` for its number."""
+        from judgekit.reports.paired_samples import sides_of  # noqa: PLC0415 - loads numpy
+
+        def read(page: KeptPage) -> JsonValue:
+            comparison = page.compared
+            runs, numbers = (comparison.a, comparison.b), sides_of(comparison, number)
+            return {"number": number} | {
+                name: None if own is None else _whole(run, own)
+                for name, run, own in zip("ab", runs, numbers, strict=True)
+            }
+
+        return self.use(key, read)
 
     def sample(self, run: int, number: int) -> JsonValue:
         """Return a sample with its scores, and those that it has in the newest runs of the same files, oldest first."""
         with self._reading() as store:
-            shown = Run(store, store.record(run))
-            rows = [*map(listed_row, shown.rows(numbers=[number]))]
-            if not rows:
-                raise StoreError(f"run {run} has no sample {number}")
+            sample = _whole(Run(store, store.record(run)), number)
             runs = self._list.same_files(store, run)[-_MOST_RUNS:]
             history: list[JsonValue] = [
                 {
@@ -79,9 +110,9 @@ class Pages:
                     "sample": sample,
                     "rows": [*map(listed_row, store.rows(other, numbers=[sample]))],
                 }
-                for other, sample in store.numbers_of(runs, rows[0]["sample_id"])
+                for other, sample in store.numbers_of(runs, sample["rows"][0]["sample_id"])
             ]
-            return {"number": number, "rows": [*rows], **sample_details(shown, [number])[0], "history": history}
+            return {**sample, "history": history}
 
     def trend(self, run: int, scorer: str) -> JsonValue:
         """Return the newest runs of the same files that have a scorer, oldest first, with its corrected means."""
@@ -100,7 +131,12 @@ class Pages:
         """Return the comparisons of runs with the first one."""
         if not 1 < len({*runs}) == len(runs) <= _MOST_COMPARED:
             raise ConfigError(f"expected 2 to {_MOST_COMPARED} different runs to compare, got {len(runs)}")
-        return {"comparisons": [self.use((runs[0], other), lambda page: dict(page.head)) for other in runs[1:]]}
+        from judgekit.reports.paired_samples import differing  # noqa: PLC0415 - loads numpy
+
+        pages = [self.use((runs[0], other), lambda page: page) for other in runs[1:]]
+        with self._page_lock:
+            samples = differing([page.compared for page in pages], _DIFFERING)
+        return {"comparisons": [dict(page.head) for page in pages], "differing": samples}
 
     def edit_issue(self, run: int, sent: Mapping[str, JsonValue]) -> JsonValue:
         """Give an issue of a run's failures another status or name."""
@@ -130,7 +166,7 @@ class Pages:
                 return {"first": entry, "choices": store.filter_choices(run, names)}
         return self.use((run,), lambda page: dict(page.head))
 
-    def use(self, key: tuple[int, ...], ask: "Callable[[ReportPage], Answer]") -> Answer:
+    def use(self, key: tuple[int, ...], ask: Callable[[KeptPage], Answer]) -> Answer:
         """Return what is asked of the page of a run, or of a baseline and a run, which is made again if the files have changed."""
         with self._page_lock:
             with self._reading() as store:
@@ -152,7 +188,15 @@ class Pages:
         return self._opened, of_runs, store.label_state(), [(path, path.stat().st_mtime_ns) for path in files]
 
 
-def _page(runs: Sequence[Run]) -> "ReportPage":
+def _whole(run: Run, number: int) -> dict[str, Any]:
+    """Return all that is shown of a sample of a run."""
+    rows = [*run.rows(numbers=[number])]
+    if not rows:
+        raise StoreError(f"run {run.number} has no sample {number}")
+    return {**listed_sample(number, rows), **sample_details(run, [number])[0]}
+
+
+def _page(runs: Sequence[Run]) -> KeptPage:
     from judgekit.reports.html import ReportPage  # noqa: PLC0415 - loads numpy
 
     *earlier, run = runs
@@ -166,16 +210,16 @@ def _page(runs: Sequence[Run]) -> "ReportPage":
             audit = auditing.audit(run, keep=False) if stored_labels(run) else None
     except JudgekitError as error:
         notes.append(f"the labels cannot be compared with the judges: {error}")
+    comparison = None
     if earlier:
         from judgekit.analysis.compare import compare  # noqa: PLC0415
 
-        page, choices = ReportPage.of(compare(earlier[0], run, allow_changed_references=True), audit), None
-    else:
-        page = ReportPage.of(run, audit, gates=_gates(run, notes), is_paged=True)._replace(sides=())
-        choices = run.store.filter_choices(run.number, [scorer.name for scorer in run.scorers])
-    shown = page.head["notes"]
+        comparison = compare(earlier[0], run, allow_changed_references=True)
+    head = ReportPage.of(comparison or run, audit, gates=None if earlier else _gates(run, notes), is_paged=True).head
+    choices = run.store.filter_choices(run.number, [scorer.name for scorer in run.scorers])
+    shown = head["notes"]
     notes = [*(shown if isinstance(shown, list) else ()), *notes]
-    return page._replace(head={**page.head, "choices": choices, "notes": notes})
+    return KeptPage({**head, "choices": choices, "notes": notes}, comparison)
 
 
 def _gates(run: Run, notes: list[JsonValue]) -> "GateResults | None":

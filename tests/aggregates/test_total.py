@@ -71,7 +71,7 @@ KNOWN = "answer_match, classification, corpus_bleu, corpus_chrf, corpus_ter, mac
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("meen", "no aggregate is called 'meen', did you mean 'mean'? Known: " + KNOWN),
+        ("meen", "no aggregate is called 'meen'. Did you mean 'mean'? Known: " + KNOWN),
         ("", "no aggregate is called ''. Known: " + KNOWN),
         ("no_such_package.m:f", "the aggregate 'no_such_package.m:f' cannot be loaded: No module named 'no_such_package'"),
         ("math:no_such_function", "the aggregate 'math:no_such_function' cannot be loaded: module 'math' has no attribute 'no_such_function'"),
@@ -169,7 +169,7 @@ def test_an_aggregate_that_fails_is_an_undefined_number_that_says_why(body, why,
 
 
 def test_an_aggregate_that_is_not_there_is_an_undefined_number_that_says_which_there_are():
-    why = f"ConfigError: no aggregate is called 'meen', did you mean 'mean'? Known: {KNOWN}"
+    why = f"ConfigError: no aggregate is called 'meen'. Did you mean 'mean'? Known: {KNOWN}"
     assert compute_total("meen", scored([1])) == Total(
         None, "undefined", f"the aggregate 'meen' failed: {why}", error="ConfigError"
     )

@@ -490,7 +490,7 @@ def test_what_people_cannot_tell_is_no_label(judged, said):
 
 
 def test_what_cannot_be_audited_says_why(judged):
-    unknown = "no scorer of run 1 is called 'tune', did you mean 'tone'?"
+    unknown = "no scorer of run 1 is called 'tune'. Did you mean 'tone'?"
     for labels, options, reason in (
         ([HumanLabel(sample="s1", scorer="tune", value=1)], {}, unknown),
         ([], {"guarantee": 0}, "guarantee must be between 0 and 1, found 0"),

@@ -168,7 +168,7 @@ def test_answers_of_another_judge_in_its_place_are_counted(calls, fell_back):
 
 def test_a_scorer_that_the_run_has_not_is_named():
     made = run([Sample.of([AIMessage("Hi")], id="0")], [Says("tone", (1,))])
-    with pytest.raises(ConfigError, match="no scorer of the run is called 'ton', did you mean 'tone'"):
+    with pytest.raises(ConfigError, match=r"no scorer of the run is called 'ton'. Did you mean 'tone'"):
         compare_judges(made, {"a": "ton", "b": "tone"})
 
 

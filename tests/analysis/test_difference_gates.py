@@ -72,8 +72,8 @@ def test_what_is_no_gate_is_refused_with_its_place_and_the_choices():
     cases = [
         ("told >= 0.9", "column 5: expected . and one of difference, difference.lower,"),
         ("told.lower >= 0", "column 6: no number of told is called 'lower'"),
-        ("told.diference >= 0", "column 6: no number of told is called 'diference', did you mean 'difference'?"),
-        ("tol.difference >= 0", "column 1: no scorer of both runs is called 'tol', did you mean 'told'?"),
+        ("told.diference >= 0", "column 6: no number of told is called 'diference'. Did you mean 'difference'?"),
+        ("tol.difference >= 0", "column 1: no scorer of both runs is called 'tol'. Did you mean 'told'?"),
         ("pairs >= 9", "column 1: no scorer of both runs is called 'pairs'"),
         ("told.difference 0", "column 1: expected one of >=, >, <=, <, =="),
         ("told.difference >= low", "column 20: expected a number, or a share such as 1%, found 'low'"),

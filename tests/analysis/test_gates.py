@@ -60,21 +60,21 @@ def test_a_bound_beyond_the_scale_is_named(run_of):
 
 def test_what_is_no_gate_is_refused_with_its_place_and_the_choices():
     cases = [
-        ("tool_cal_f1 >= 0.9", "column 1: no scorer of the run is called 'tool_cal_f1', did you mean 'tool_call_f1'?"),
+        ("tool_cal_f1 >= 0.9", "column 1: no scorer of the run is called 'tool_cal_f1'. Did you mean 'tool_call_f1'?"),
         (
             "tool_cal_f1.lower >= 1",
-            "column 1: no scorer of the run is called 'tool_cal_f1', did you mean 'tool_call_f1'?",
+            "column 1: no scorer of the run is called 'tool_cal_f1'. Did you mean 'tool_call_f1'?",
         ),
-        ("tool_call_f1.lowr >= 1", "column 14: no number of tool_call_f1 is called 'lowr', did you mean 'lower'?"),
+        ("tool_call_f1.lowr >= 1", "column 14: no number of tool_call_f1 is called 'lowr'. Did you mean 'lower'?"),
         (
             "tool_call_f1.n.lower >= 1",
-            "column 14: no number of tool_call_f1 is called 'n.lower', did you mean 'lower'?",
+            "column 14: no number of tool_call_f1 is called 'n.lower'. Did you mean 'lower'?",
         ),
         (
             "tool_call_f1.corected.lower >= 1",
-            "column 14: no number of tool_call_f1 is called 'corected.lower', did you",
+            "column 14: no number of tool_call_f1 is called 'corected.lower'. Did you",
         ),
-        ("tool_cal_f1.corrected.lower > 1", "column 1: no scorer of the run is called 'tool_cal_f1', did you mean"),
+        ("tool_cal_f1.corrected.lower > 1", "column 1: no scorer of the run is called 'tool_cal_f1'. Did you mean"),
         ("min >= 0.5", "column 1: no scorer of the run is called 'min'"),
         ("lower >= 0.5", "column 1: no scorer of the run is called 'lower'"),
         (">= 0.5", "column 1: no scorer of the run is called ''"),

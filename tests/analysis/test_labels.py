@@ -105,7 +105,7 @@ def test_an_id_may_be_blank_where_there_is_a_number(written):
 
 def test_what_cannot_be_read_is_said_with_its_place(written):
     cases = [
-            ("sample,scorrer,value\ns,goal,yes\n", r"\(line 2\): no column of labels is called 'scorrer', did you mean 'scorer'"),
+            ("sample,scorrer,value\ns,goal,yes\n", r"\(line 2\): no column of labels is called 'scorrer'. Did you mean 'scorer'"),
             ("sample,value\ns,yes\n", r"has no scorer; .* columns: sample, scorer, value, message, annotator"),
             ("sample,scorer,value\ns,goal,yes,no\n", r"\(line 2\): has 4 cells, but the first row names 3 columns"),
             ("sample,scorer,value,number\ns,goal,yes,first\n", r"\(line 2\): number: .* found 'first'"),
@@ -230,9 +230,9 @@ def test_labels_that_came_with_the_recordings_are_those_of_all_but_judges_and_sa
 
 def test_names_that_are_not_there_are_refused_with_the_nearest():
     scored = run([recorded("a", Label("outcome", True))], [goal])  # noqa: FBT003
-    with pytest.raises(ConfigError, match="no scorer of the run is called 'gaol', did you mean 'goal'"):
+    with pytest.raises(ConfigError, match=r"no scorer of the run is called 'gaol'. Did you mean 'goal'"):
         recorded_labels(scored, {"outcome": "gaol"})
-    with pytest.raises(ConfigError, match="no label that was recorded is called 'outcomes', did you mean 'outcome'"):
+    with pytest.raises(ConfigError, match=r"no label that was recorded is called 'outcomes'. Did you mean 'outcome'"):
         recorded_labels(scored, {"outcomes": "goal"})
 
 

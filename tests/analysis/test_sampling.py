@@ -101,7 +101,7 @@ def test_strata_are_labels_or_values_or_parts_of_many_values():
 @pytest.mark.parametrize(
     ("name", "n", "by_verdict", "said"),
     [
-        ("kin", 3, False, "no scorer of the run is called 'kin', did you mean 'kind'"),
+        ("kin", 3, False, "no scorer of the run is called 'kin'. Did you mean 'kind'"),
         ("kind", 0, False, "expected at least one sample to label, found 0"),
         ("kind", 3, True, "kind has 2 kinds of verdicts, and each needs at least 2 samples: draw 4 or more"),
     ],

@@ -109,7 +109,7 @@ def test_a_sample_that_was_drawn_stays_drawn_if_its_label_is_given_anew(run, sai
     ("labels", "error"),
     [
         ([{"value": "unclear"}], "does not know the label 'unclear'"),
-        ([{"value": 1, "scorer": "tune"}], "no scorer of run 1 is called 'tune', did you mean 'tone'?"),
+        ([{"value": 1, "scorer": "tune"}], "no scorer of run 1 is called 'tune'. Did you mean 'tone'?"),
         ([{"value": 1, "annotator": "ann"}, {"value": 0, "annotator": "ann"}], "'ann' gives sample 's0' two labels"),
         (
             [{"value": 1, "role": "test"}, {"value": 0, "role": "train", "annotator": "b"}],

@@ -207,10 +207,10 @@ def test_what_cannot_be_audited_says_why(cli):
     for words, said in (
         ((1, "--labels", "none.csv"), "none.csv"),
         ((1, "--label", "was_kind"), "--label was_kind: expected a recorded label and a scorer, such as"),
-        ((1, "--label", "was_kind=tune"), "no scorer of the run is called 'tune', did you mean 'tone'?"),
+        ((1, "--label", "was_kind=tune"), "no scorer of the run is called 'tune'. Did you mean 'tone'?"),
         ((1, "--guarantee", "2"), "guarantee must be between 0 and 1, found 2"),
         ((9,), "contains no run 9"),
-        ((1, "-o", "found.pdf"), "found.pdf: its name must end in one of .json, .html"),
+        ((1, "-o", "found.pdf"), "found.pdf: unsupported extension '.pdf'; supported: .json, .html"),
         ((1, "-o", "found.json", "-o", "no/found.html"), "no/found.html: there is no folder no; create it first"),
         ((1, "--epsilon", "2"), "epsilon must be at least 0 and below 1, found 2"),
         ((1, "--epsilon", "expert"), "--epsilon expert: expected one of experts, skilled, crowd, or a number"),

@@ -276,7 +276,7 @@ def test_named_budgets_are_shown_and_begin_again_when_they_are_reset(cli):
     assert "\x1b" not in shown.out
     assert "openai/a" not in shown.out
     unknown = cli("budgets", "--reset", "tean")
-    assert (unknown.code, "did you mean 'team'?" in unknown.err) == (2, True)
+    assert (unknown.code, "Did you mean 'team'?" in unknown.err) == (2, True)
     assert cli("budgets", "--reset", "team").code == 0
     assert set(spending.by_budget()) == {"named \x1b[31m", "run 1 openai/a"}
 

@@ -74,7 +74,7 @@ def test_what_cannot_be_compared_says_why(cli):
     for prefix in "sst":
         kept(12, prefix=prefix)
     for words, said in (
-        ((1, 2, "-o", "found.pdf"), "found.pdf: its name must end in one of .json, .html"),
+        ((1, 2, "-o", "found.pdf"), "found.pdf: unsupported extension '.pdf'; supported: .json, .html"),
         (
             (1, 2, "-o", "found.json", "-o", "nowhere/found.json"),
             "nowhere/found.json: there is no folder nowhere; create it first",
@@ -125,7 +125,7 @@ def test_a_gate_that_cannot_be_read_stops_everything_before_anything_is_compared
     kept(4)
     code, out, err = cli("compare", 1, 2, "--gate", "tool_cal_f1.difference.lower >= 0", "-o", "found.json")
     assert (code, out) == (2, "")
-    assert "no scorer of both runs is called 'tool_cal_f1', did you mean 'tool_call_f1'?" in err
+    assert "no scorer of both runs is called 'tool_cal_f1'. Did you mean 'tool_call_f1'?" in err
     assert "a gate looks like 'tool_call_f1.difference.lower >= -0.02'" in err
     assert not Path("found.json").exists()
 

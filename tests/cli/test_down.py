@@ -13,6 +13,7 @@ from judgekit.runs.results import Run
 
 GOAL, F1 = "agent_goal_accuracy_without_reference", "tool_call_f1"
 NUMBER = 1_000
+DOWN = "the judge is down: start its server, or check its base_url. "
 
 
 @pytest.fixture
@@ -57,8 +58,8 @@ def test_a_judge_that_is_not_there_ends_the_command_with_one_message(cli, nobody
     port = nobody.removesuffix("/v1").rpartition(":")[2]
     why = rf"ConnectionRefusedError: \[Errno \d+\] Connect call failed \('127.0.0.1', {port}\)"
     assert re.fullmatch(
-        rf"judgekit: openai/qwen at {nobody}: {why}; tried 4 times in \d\.\d s\. The judge is down: start its server, or "
-        "check its base_url\n",
+        rf"judgekit: the judge is down: start its server, or check its base_url\. openai/qwen at {nobody}: {why}; tried 4 "
+        r"times in \d\.\d s\n",
         ended.err,
     )
     assert (ended.code, ended.out, Path("rows.jsonl").exists()) == (2, "", False)
@@ -74,7 +75,7 @@ def test_other_scorers_go_on_and_gates_see_what_is_missing(cli, nobody, conversa
     assert (ended.code, scored(run, F1), run.summary[GOAL].missing) == (1, 60, 60)
     assert re.search(rf"{GOAL} .*0 of 60 +0 +0\b", ended.out)
     assert f"not met: {GOAL}.coverage >= 0.5" in ended.err
-    assert ended.err.count("The judge is down") == 1
+    assert ended.err.count("the judge is down") == 1
 
 
 @pytest.mark.parametrize("others", [(), ("--scorer", F1)], ids=["alone", "beside another scorer"])
@@ -87,7 +88,7 @@ def test_a_judge_that_dies_is_stopped_and_resume_scores_what_is_missing(cli, jud
     assert 0 < done < 40
     assert run.summary[GOAL].missing == 100 - done
     assert not others or scored(run, F1) == 100
-    assert run.stop_reason.startswith(f"openai/test at {judging.url}: ConnectionRefusedError: ")
+    assert run.stop_reason.startswith(f"{DOWN}openai/test at {judging.url}: ConnectionRefusedError: ")
     assert f"stopped: {run.stop_reason}; judgekit resume 1 continues from here\n" in ended.err
     judging.live()
     ended = cli("resume")
@@ -117,7 +118,7 @@ def test_of_two_judges_that_are_compared_the_other_goes_on(cli, nobody, judging,
     ended = cli("compare-judges", conversations(30), "--scorer", GOAL, "--judge", "default", "--judge", "dead")
     counts = {line.scorer: (line.counts["scored"], line.missing) for line in Run.stored().summary}
     assert (ended.code, counts) == (1, {f"{GOAL} (default)": (30, 0), f"{GOAL} (dead)": (0, 30)})
-    assert f"stopped: openai/dead at {nobody}: " in ended.err
+    assert f"stopped: {DOWN}openai/dead at {nobody}: " in ended.err
 
 
 def test_a_fallback_takes_over_and_is_not_counted_twice(cli, nobody, judging, conversations):
@@ -132,5 +133,5 @@ def test_a_fallback_takes_over_and_is_not_counted_twice(cli, nobody, judging, co
 def test_a_probe_of_a_judge_that_is_not_there_says_so(cli, nobody):
     config(qwen=nobody)
     ended = cli("probe")
-    assert (ended.code, f"stopped: openai/qwen at {nobody}: " in ended.err) == (1, True)
+    assert (ended.code, f"stopped: {DOWN}openai/qwen at {nobody}: " in ended.err) == (1, True)
     assert "\n0 judge requests, " in ended.out

@@ -67,7 +67,7 @@ def test_what_cannot_be_done_is_said(stored, cli):
         (["--status", "fixed"], "--status fixed: expected ISSUE=..., such as 3f2a9c01=fixed"),
         (["--scorer", "other"], "run 1 has no scores of other; judgekit score 1 --scorer other"),
         (["--since", "1"], "run 1 is the run itself; name an earlier one"),
-        (["-o", "failures.txt"], "failures.txt: its name must end in one of .json, .md"),
+        (["-o", "failures.txt"], "failures.txt: unsupported extension '.txt'; supported: .json, .md"),
     ):
         code, out, err = cli("failures", 1, *words)
         assert (code, out, error in err) == (2, "", True), err

@@ -96,9 +96,9 @@ def test_a_run_of_several_judged_scorers_must_be_told_which(cli):
 
 def test_what_cannot_be_done_is_said_and_nothing_is_written(cli):
     for words, said in (
-        (["1", "-o", "sheet.html", "--scorer", "tune"], "no scorer of the run is called 'tune', did you mean 'tone'"),
+        (["1", "-o", "sheet.html", "--scorer", "tune"], "no scorer of the run is called 'tune'. Did you mean 'tone'"),
         (["9", "-o", "sheet.html"], "contains no run 9"),
-        (["1", "-o", "sheet.pdf"], "must end in one of .html, .csv"),
+        (["1", "-o", "sheet.pdf"], "unsupported extension '.pdf'; supported: .html, .csv"),
         (["1", "-o", "sheet.csv", "-o", "no/sheet.html"], "there is no folder no"),
     ):
         ended = cli("label", *words)

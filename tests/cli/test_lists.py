@@ -35,7 +35,7 @@ def test_options_have_their_types_defaults_and_descriptions(cli):
     assert "  include_failed: bool, default True\n      Whether calls that resulted in an error count.\n" in out
     assert "`" not in out
     assert "Labels: fitting 1.0, lacking 0.0" in cli("scorers", "prompt:tone").out
-    assert "no scorer is called 'tool_cal_f1', did you mean 'tool_call_f1'?" in cli("scorers", "tool_cal_f1").err
+    assert "no scorer is called 'tool_cal_f1'. Did you mean 'tool_call_f1'?" in cli("scorers", "tool_cal_f1").err
 
 
 def test_scorers_are_listed_as_json(cli):
@@ -47,4 +47,4 @@ def test_formats_are_listed_and_each_says_what_is_read(cli):
     listed = [line.partition(":")[0] for line in cli("formats").out.splitlines()]
     assert listed == list(READERS)
     assert [name for name in listed if cli("formats", name).out.count("\n") < 3] == []
-    assert "did you mean 'langfuse'?" in cli("formats", "langfus").err
+    assert "Did you mean 'langfuse'?" in cli("formats", "langfus").err

@@ -246,7 +246,7 @@ def test_a_judge_that_cannot_be_asked(cli, words, message):
     ("output", "found"),
     [
         ("no/such.json", "there is no folder no; create it first"),
-        ("probe.txt", "its name must end in one of .json, which sets the format"),
+        ("probe.txt", "unsupported extension '.txt'; supported: .json"),
     ],
 )
 def test_an_output_that_cannot_be_written_is_an_error_before_anything_is_asked(cli, config, server, output, found):

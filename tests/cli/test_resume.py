@@ -345,7 +345,7 @@ def test_a_run_that_goes_on_asks_no_judge_of_the_environment(cli, broken_off, mo
 @pytest.mark.parametrize(
     ("judge", "said"),
     [
-        ("othr", "no judge is called 'othr', did you mean 'other'?"),
+        ("othr", "no judge is called 'othr'. Did you mean 'other'?"),
         ("openai/x", "no key for https://api.openai.com/v1: set the environment variable OPENAI_API_KEY"),
     ],
 )

@@ -357,25 +357,25 @@ def test_a_sample_without_what_a_scorer_needs_is_skipped_with_the_reason(cli, re
 
 def test_what_cannot_be_run_says_why(cli, example):
     for words, message in (
-        (["--scorer", "tool_cal_f1"], "no scorer is called 'tool_cal_f1', did you mean 'tool_call_f1'? Known: "),
+        (["--scorer", "tool_cal_f1"], "no scorer is called 'tool_cal_f1'. Did you mean 'tool_call_f1'? Known: "),
         (["--scorer", "tool_call_f1:mode=x"], "no option of tool_call_f1 is called 'mode'. Known: args, scope, requestor, include_failed, include_delegations"),
         (["--scorer", "topic_adherence:mode=1", "--judge", "openai/a"], "topic_adherence: no mode of topic adherence is called 1"),
         (["--scorer", "topic_adherence:mode", "--judge", "openai/a"], "topic_adherence: no mode of topic adherence is called 'mode'"),
         (["--scorer", "json_match:mode"], "json_match: expected option=value"),
         (["--scorer", "topic_adherence"], "topic_adherence asks a judge: name one with --judge"),
         (["--scorer", "prompt:tone"], "prompt:tone asks a judge: name one with --judge"),
-        (["--scorer", "topic_adherence", "--judge", "gpt-x"], "no judge is called 'gpt-x', did you mean 'openai/gpt-x'? Known: none, or any model as provider/model"),
-        (["--scorer", "prompt:ton", "--judge", "openai/a"], "no prompt is called 'ton', did you mean 'tone'? Known: agent_goal_with_reference, "),
-        (["--scorer", "tone", "--judge", "openai/a"], "no scorer is called 'tone', did you mean 'prompt:tone'? Known: "),
-        (["--scorer", "ToolCallF1"], "no scorer is called 'ToolCallF1', did you mean 'tool_call_f1'? Known: "),
-        (["--scorer", "topic_adherence", "--judge", "openia/a"], "no judge provider is called 'openia', did you mean 'openai'"),
+        (["--scorer", "topic_adherence", "--judge", "gpt-x"], "no judge is called 'gpt-x'. Did you mean 'openai/gpt-x'? Known: none, or any model as provider/model"),
+        (["--scorer", "prompt:ton", "--judge", "openai/a"], "no prompt is called 'ton'. Did you mean 'tone'? Known: agent_goal_with_reference, "),
+        (["--scorer", "tone", "--judge", "openai/a"], "no scorer is called 'tone'. Did you mean 'prompt:tone'? Known: "),
+        (["--scorer", "ToolCallF1"], "no scorer is called 'ToolCallF1'. Did you mean 'tool_call_f1'? Known: "),
+        (["--scorer", "topic_adherence", "--judge", "openia/a"], "no judge provider is called 'openia'. Did you mean 'openai'"),
         (["--scorer", "tool_call_f1", "--scorer", "tool_call_f1"], "two scorers are called 'tool_call_f1'; rename one of them: as= in a config file or on the command line, name= in Python"),
         ([], "no scorers: name some with --scorer NAME or [[scorers]] in a config file; judgekit scorers lists them"),
         (["--config", "missing.toml"], "missing.toml: cannot be read: "),
-        ([*TOOLS, "--format", "openai-chatt"], "no format is called 'openai-chatt', did you mean 'openai-chat'? Known: "),
+        ([*TOOLS, "--format", "openai-chatt"], "no format is called 'openai-chatt'. Did you mean 'openai-chat'? Known: "),
         ([*TOOLS, "--references", "missing.jsonl"], "missing.jsonl: does not exist"),
         ([*TOOLS, "-o", "no/such/folder/rows.jsonl"], "no/such/folder/rows.jsonl: there is no folder no/such/folder; create it first"),
-        ([*TOOLS, "-o", "."], ".: its name must end in one of .html, .json, .jsonl, "),
+        ([*TOOLS, "-o", "."], ".: unsupported extension ''; supported: .html, .json, .jsonl, "),
     ):  # fmt: skip
         ended = cli("run", example, *words)
         assert (ended.code, ended.out) == (2, ""), words
@@ -681,7 +681,7 @@ def test_a_spent_budget_ends_a_run_that_can_go_on_later(cli, judging, conversati
         "stopped: openai/test: one more request would exceed the budget of 3 requests (spent: 3): raise it to continue; judgekit resume 1 continues from here",
     ]
     assert [row.sample_id for row in rows("rows.jsonl")] == ["s0", "s1", "s2"]
-    assert ended.out.startswith("3 conversations. Per conversation, mean (median): ")
+    assert "\n3 conversations. Per conversation, mean (median): " in ended.out
     again = cli("resume")  # the budget is that of the run, and not of the command
     assert (again.code, again.table[GOAL[1]][:6]) == (1, ["1.000", "3 of 5", "0", "0", "2", "3"])
     assert "stopped: openai/test: one more request would exceed the budget of 3 requests (spent: 3)" in again.err
@@ -762,7 +762,7 @@ def test_a_second_signal_ends_it_at_once(judging, conversations, started, until)
 
 
 def test_a_judge_that_does_not_exist_is_refused_also_if_no_scorer_asks_it(cli, example):
-    refused = "judgekit: no judge is called 'gpt-x', did you mean 'openai/gpt-x'? Known: none, or any model as provider/model\n"
+    refused = "judgekit: no judge is called 'gpt-x'. Did you mean 'openai/gpt-x'? Known: none, or any model as provider/model\n"
     assert cli("run", example, "--scorer", "tool_call_f1", "--judge", "gpt-x") == (2, "", refused)
     assert cli("run", example, "--scorer", "tool_call_f1", "--judge", "openai/gpt-x").code == 0
     assert cli("score", 1, "--scorer", "tool_call_accuracy", "--judge", "gpt-x") == (2, "", refused)

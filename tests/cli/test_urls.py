@@ -186,7 +186,7 @@ def test_an_object_that_cannot_be_read(cli, bucket):
 def test_an_object_that_cannot_be_written_is_an_error_before_anything_is_scored(cli, bucket):
     for output, found in (
         ("s3://no-bucket/a.html", "s3://no-bucket/a.html: cannot be written: there is no such bucket"),
-        ("s3://bucket/a.doc", "s3://bucket/a.doc: its name must end in one of .html"),
+        ("s3://bucket/a.doc", "s3://bucket/a.doc: unsupported extension '.doc'; supported: .html"),
         ("s3://bucket/a.html/", "s3://bucket/a.html/: cannot be written: is a folder"),
         (f"s3://bucket/a.html?sig={SECRET}", "s3://...: this URL holds credentials or a query"),
     ):

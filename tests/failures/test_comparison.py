@@ -72,7 +72,7 @@ def test_gates_count_new_issues_and_those_that_are_back_and_samples_by_label(ana
     by_label = check_failure_gates(report, ["failures.forgot <= 2%", "failures.forgot <= 1", "failures.drifted <= 0"])
     assert [gate.met for gate in by_label.gates] == [False, True, True]  # a rejected issue counts in none
     assert by_label.gates[0].value_text == "found 25% (1 of 4 samples)"
-    with pytest.raises(ConfigError, match=r"no number of failures is called 'newer', did you mean 'new'\?"):
+    with pytest.raises(ConfigError, match=r"no number of failures is called 'newer'. Did you mean 'new'\?"):
         check_failure_gates(report, ["failures.newer <= 0"])
 
 

@@ -41,7 +41,7 @@ def test_the_names_of_other_formats_can_be_given_too(path):
 
 @pytest.mark.parametrize("format_name", [None, "rows"])
 def test_a_column_that_is_not_there_is_an_error_that_names_those_that_are(path, format_name):
-    found = "no column is called 'qestion', did you mean 'question'? Known: question, answer, more"
+    found = "no column is called 'qestion'. Did you mean 'question'? Known: question, answer, more"
     with pytest.raises(TraceError, match=f"^{re.escape(f'{path}: {found}')}$"):
         list(read(path, format_name, columns={"qestion": "input"}))
 
@@ -160,6 +160,6 @@ def test_a_column_may_stand_in_any_of_many_files_whatever_their_order(tmp_path, 
     met: list[TraceError] = []
     assert len(list(read(tmp_path, columns={"askd": "input"}, on_error=met.append))) == 2
     assert [str(error) for error in met] == [
-        f"{tmp_path}: no column is called 'askd', did you mean 'asked'? Known: "
+        f"{tmp_path}: no column is called 'askd'. Did you mean 'asked'? Known: "
         + ("asked, response, input" if names[0] == "a.csv" else "input, response, asked")
     ]

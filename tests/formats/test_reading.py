@@ -196,7 +196,7 @@ def test_an_unknown_format_name_is_an_error_that_names_the_nearest(write):
     path = write("a.jsonl", GOOD)
     with pytest.raises(
         ConfigError,
-        match=f"^no format is called 'openai_chat', did you mean 'openai-chat'\\? Known: {', '.join([*READERS][:10])}, and {len(READERS) - 10} more; name one of your own as package.module:NAME$",
+        match=f"^no format is called 'openai_chat'. Did you mean 'openai-chat'\\? Known: {', '.join([*READERS][:10])}, and {len(READERS) - 10} more. For your own, give package.module:NAME$",
     ):
         read(path, "openai_chat")
 

@@ -213,7 +213,7 @@ def test_a_column_without_a_name_can_be_given_one(write):
     [sample], told = read_both(path, columns={"column 1": "id"})
     assert (sample.id, told) == ("7", [])
     with pytest.raises(
-        TraceError, match=r"no column is called 'respnse', did you mean 'response'\? Known: column 1, response$"
+        TraceError, match=r"no column is called 'respnse'. Did you mean 'response'\? Known: column 1, response$"
     ):
         list(read(path, columns={"respnse": "input"}))
 

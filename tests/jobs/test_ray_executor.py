@@ -350,7 +350,7 @@ def test_a_judge_with_redis_is_asked_by_all_workers_within_one_budget(cluster, c
         ({"scorers": SCORERS, "store": "runs.sqlite", "shard": "1/2", "run_id": "r"}, "cannot be combined with shard"),
         (
             {"scorers": SCORERS, "store": "runs.sqlite", "engine": "rya"},
-            "no engine is called 'rya', did you mean 'ray'",
+            "no engine is called 'rya'. Did you mean 'ray'",
         ),
     ],
 )

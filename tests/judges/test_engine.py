@@ -129,7 +129,7 @@ def test_a_model_that_is_held_to_nothing_is_read_all_the_same(local, asked, form
 
 
 def test_a_wrong_address_is_told_from_a_wrong_key(local, engine, asked):
-    with ledger() as calls, pytest.raises(ModelError, match=r"HTTP 404.*Check the model name and the base_url"):
+    with ledger() as calls, pytest.raises(ModelError, match=r"check the model name and the base_url\. HTTP 404"):
         asked(local(base_url=f"{engine}/v1"), Word)
     assert [one.error for one in calls] == ["ModelError"]
 

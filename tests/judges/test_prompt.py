@@ -295,7 +295,7 @@ def test_line_ends_of_windows_make_no_difference(written):
 BAD = {
     "front matter that is a list": ("---\n- a\n---\nGood?", "the record: Input should be"),
     "no inputs": (file().replace("inputs: [conversation]\n", ""), "inputs: Field required"),
-    "unknown key": (file(scales="{good: 1}"), "no key is called 'scales', did you mean 'scale'?"),
+    "unknown key": (file(scales="{good: 1}"), "no key is called 'scales'. Did you mean 'scale'?"),
     "unknown input": (
         file(inputs="[conversation, refrence]"),
         f"unknown inputs ['refrence']; the inputs are {', '.join(PROMPT_INPUTS)}, response, response.NAME, fields.NAME",
@@ -425,7 +425,7 @@ def test_a_prompt_that_is_not_there_is_an_error_that_lists_those_that_are():
     with pytest.raises(PromptError) as info:
         load_prompt("faithfullness")
     assert str(info.value) == (
-        "no prompt is called 'faithfullness', did you mean 'faithfulness'? "
+        "no prompt is called 'faithfullness'. Did you mean 'faithfulness'? "
         f"Known: {', '.join(prompt.name for prompt in shipped_prompts())}; "
         "name a prompt of your own by its file, which ends in .md"
     )
@@ -440,7 +440,7 @@ def test_what_is_no_name_of_a_prompt_is_one_that_is_not_there(name):
 def test_a_file_that_is_not_there_is_an_error_that_lists_its_neighbors(tmp_path):
     with pytest.raises(PromptError, match=r"own\.md: no prompt file is called 'own\.md'\. Known: none"):
         load_prompt(tmp_path / "own.md")
-    with pytest.raises(PromptError, match=r"'tone\.md', did you mean 'tone'\? Known: none"):
+    with pytest.raises(PromptError, match=r"'tone\.md'. Did you mean 'tone'\? Known: none"):
         load_prompt(tmp_path / "tone.md")
     (tmp_path / "other.md").write_text(file())
     with pytest.raises(PromptError, match=r"'own\.md'\. Known: other\.md"):

@@ -114,7 +114,7 @@ def test_faults_are_retried_as_often_as_said(said, no_waits, attempts, asked):
         ({GOAL.name: []}, "^the script has no more lines for 'agent_goal_without_reference'$"),
         (
             {"agent_goal_with_reference": {}},
-            "^no scripted prompt is called 'agent_goal_without_reference', did you mean 'agent_goal_with_reference'?",
+            "^no scripted prompt is called 'agent_goal_without_reference'. Did you mean 'agent_goal_with_reference'?",
         ),
         ({}, "^no scripted prompt is called 'agent_goal_without_reference'. Known: none$"),
     ],

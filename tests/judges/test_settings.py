@@ -34,7 +34,7 @@ def test_a_judge_is_named_provider_and_model(model):
     ],
 )
 def test_a_model_without_its_provider_is_an_error_that_says_which_it_may_be(model, meant):
-    with pytest.raises(ConfigError, match=re.escape(f", did you mean {meant}?")):
+    with pytest.raises(ConfigError, match=re.escape(f". Did you mean {meant}?")):
         Judge(model)
 
 
@@ -55,11 +55,11 @@ PRICED = {"budget": {"usd": 1}}
 
 def test_settings_that_contradict_each_other_are_refused_at_once():
     cases = [
-        ({"model": "openia/m"}, "no judge provider is called 'openia', did you mean 'openai'"),
+        ({"model": "openia/m"}, "no judge provider is called 'openia'. Did you mean 'openai'"),
         ({"cache": Path("r.jsonl")}, r"r\.jsonl is read-only: use cache_mode='replay', or a SQLite file"),
         ({"cache": Path("r.jsonl"), "cache_mode": "refresh"}, r"r\.jsonl is read-only: use cache_mode='replay'"),
         (PRICED, r"a budget in US dollars needs the price of openai/m: price = \{input=\.\.\., output=\.\.\.\}"),
-        ({"redact": ["emial"]}, "no kind of data to redact is called 'emial', did you mean 'email'"),
+        ({"redact": ["emial"]}, "no kind of data to redact is called 'emial'. Did you mean 'email'"),
         ({"redact": ["email", "name"]}, "no kind of data to redact is called 'name'"),
         ({"redact": str.upper}, r"redact: <method 'upper' .*> needs a version attribute \(a string\)"),
         ({"params": {"temperature": float("nan")}}, "params contain a value that cannot be sent as JSON"),
@@ -105,17 +105,17 @@ def test_a_setting_that_does_not_fit_is_an_error_that_says_what_to_write():
     cases = [
         (
             {"temperature": 0},
-            "no setting of a judge is called 'temperature', did you mean 'params={\"temperature\": 0}'?",
+            "no setting of a judge is called 'temperature'. Did you mean 'params={\"temperature\": 0}'?",
         ),
-        ({"logprobs": True}, "no setting of a judge is called 'logprobs', did you mean 'params={\"logprobs\": True}'?"),
-        ({"modle": "m"}, "no setting of a judge is called 'modle', did you mean 'model'?"),
-        ({"concurency": 2}, "no setting of a judge is called 'concurency', did you mean 'concurrency'?"),
-        ({"api_base": "http://x"}, "no setting of a judge is called 'api_base', did you mean 'base_url'?"),
+        ({"logprobs": True}, "no setting of a judge is called 'logprobs'. Did you mean 'params={\"logprobs\": True}'?"),
+        ({"modle": "m"}, "no setting of a judge is called 'modle'. Did you mean 'model'?"),
+        ({"concurency": 2}, "no setting of a judge is called 'concurency'. Did you mean 'concurrency'?"),
+        ({"api_base": "http://x"}, "no setting of a judge is called 'api_base'. Did you mean 'base_url'?"),
         ({"stream": True}, "no setting of a judge is called 'stream'. Known: "),
         ({"redact": "email"}, "a judge's settings: redact: Input should be callable, found 'email'; redact: "),
         (
             {"budget": {"request": 1}},
-            "no setting of a judge's budget is called 'request', did you mean 'requests'? Known: usd, requests, tokens",
+            "no setting of a judge's budget is called 'request'. Did you mean 'requests'? Known: usd, requests, tokens",
         ),
         ({"timeout": -1}, "a judge's settings: timeout: Input should be greater than 0, found -1"),
         ({"fallback": ["openai/b"]}, "fallback: expected a Judge such as Judge('openai/b'), found 'openai/b'"),

@@ -91,9 +91,12 @@ def test_a_line_of_json_is_the_whole_row(text, run_of, tmp_path):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("scores.txt", r"must end in one of \.html, \.json, \.jsonl, \.csv, \.parquet, \.xml, \.md"),
-        ("scores", "must end in one of"),
-        ("-", "must end in one of"),
+        (
+            "scores.txt",
+            r"unsupported extension \'\.txt\'; supported: \.html, \.json, \.jsonl, \.csv, \.parquet, \.xml, \.md",
+        ),
+        ("scores", "unsupported extension ''"),
+        ("-", "unsupported extension ''"),
         ("no/folder/scores.csv", "there is no folder .*folder; create it first"),
         ("folder.csv", "is a folder"),
         ("file/scores.csv", "there is no folder"),

@@ -390,10 +390,10 @@ def test_what_makes_no_sense_is_an_error():
         ),
         (
             {"checks": {"corect_time": "?"}},
-            "no criterion is called 'corect_time', did you mean 'correct_time'? Known: correct_time",
+            "no criterion is called 'corect_time'. Did you mean 'correct_time'? Known: correct_time",
         ),
         ({"checks": {"correct_time": True}}, "the check of correct_time must be a function or a question, found True"),
-        ({"required": ["corect_time"]}, "no criterion is called 'corect_time', did you mean 'correct_time'?"),
+        ({"required": ["corect_time"]}, "no criterion is called 'corect_time'. Did you mean 'correct_time'?"),
         ({"required": "correct_time"}, "required must be a list of criteria and functions, found 'correct_time'"),
         ({"required": [3]}, "a check must be a function or the name of a criterion, found 3"),
         ({"thresholds": 0.5}, "thresholds must be two or more classes, best first"),

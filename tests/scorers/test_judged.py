@@ -50,7 +50,7 @@ def test_the_name_of_a_model_is_its_judge():
 
 def test_what_is_no_judge_is_an_error():
     cases = [
-        ("gpt-x", "did you mean 'openai/gpt-x'?"),
+        ("gpt-x", "Did you mean 'openai/gpt-x'?"),
         (5, 'judge must be a Judge or a "provider/model", found 5'),
         (Judge, 'judge must be a Judge or a "provider/model", found <class '),
     ]

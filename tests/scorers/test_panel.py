@@ -438,7 +438,7 @@ def test_who_sits_in_it_and_how_it_counts_is_part_of_the_signature():
 def test_a_panel_that_makes_no_sense_is_an_error():
     cases = [
         ([1.0], {}, "a panel needs two or more members, found 1"),
-        ([1.0, 0.0], {"rule": "majorty"}, "no rule of a panel is called 'majorty', did you mean 'majority'?"),
+        ([1.0, 0.0], {"rule": "majorty"}, "no rule of a panel is called 'majorty'. Did you mean 'majority'?"),
         ([1.0, 0.0], {"quorum": 3}, "quorum must be from 1 to 2, the number of members, found 3"),
         ([1.0, 0.0], {"quorum": 0}, "quorum must be from 1 to 2, the number of members, found 0"),
         (

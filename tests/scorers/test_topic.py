@@ -108,7 +108,7 @@ def test_an_unknown_mode_names_the_nearest():
     with pytest.raises(ConfigError) as caught:
         TopicAdherence(ScriptedJudge([]), mode="precison")
     assert str(caught.value) == (
-        "no mode of topic adherence is called 'precison', did you mean 'precision'? "
+        "no mode of topic adherence is called 'precison'. Did you mean 'precision'? "
         "Known: precision, recall, f1, accuracy"
     )
 

@@ -168,6 +168,6 @@ def test_arguments_that_are_too_deep_are_an_error_in_words():
 
 def test_a_misspelt_argument_names_the_nearest():
     with pytest.raises(
-        ConfigError, match=r"^no argument of Sample.of is called 'refrence', did you mean 'reference'\?"
+        ConfigError, match=r"^no argument of Sample.of is called 'refrence'. Did you mean 'reference'\?"
     ):
         Sample.of([HumanMessage("Hi")], refrence="x")

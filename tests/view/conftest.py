@@ -40,13 +40,15 @@ class Kind:
     """A judge that finds every second sample kind."""
 
     name: str = "kind"
+    always: float | None = None
 
     @property
     def prompts(self):
         return (load_prompt("faithfulness"),)
 
     async def ascore(self, sample: Sample, /) -> Score:
-        return Score.scored("kind", float(int(sample.id) % 2), reason=f"because of {sample.id}")
+        value = float(int(sample.id) % 2) if self.always is None else self.always
+        return Score.scored("kind", value, reason=f"because of {sample.id}")
 
 
 def samples(count: int, first: int = 0) -> list[Sample]:

@@ -140,8 +140,12 @@ def test_other_methods_are_refused(client):
 
 WRONG_PATHS = (
     *("/../runs.sqlite", "/..%2f..%2fetc/passwd", "/runs/../../etc/passwd", "/%2e%2e/etc/passwd", "/static/../app.py"),
-    *("/runs/1/samples/../0.json", "/runs/1/list-../b.json", "/runs/-1", "/runs/1e9.json", "//etc/passwd"),
-    *("/runs/99999999999999999999.json", "/runs/1/samples/99999999999999999999.json", "/runs/1/samples-c-0.json"),
+    *("/runs/1/samples/../0.json", "/runs/1/compare/2/samples/b1.json", "/runs/-1", "/runs/1e9.json", "//etc/passwd"),
+    *(
+        "/runs/99999999999999999999.json",
+        "/runs/1/samples/99999999999999999999.json",
+        "/runs/1/compare/2/samples/a-1.json",
+    ),
     *("/runs/9.json", "/runs/1/compare/9.json", "/runs/1/label/nobody", "/runs/1/label/", "/runs/1/trend/nobody.json"),
     *("/compare.json?run=1", "/compare.json?run=1&run=1", "/compare.json?run=1&run=9", "/compare.json?run=1&run=-2"),
     *("/runs/1/samples.json?start=-1", "/runs/1/samples.json?start=x", "/runs/1/label/kind?n=1e3"),

@@ -122,6 +122,30 @@ def test_a_sample_shows_its_scores_over_runs(demo, visit):
         assert "/runs/1/compare/2#/sample/3" in page.url
 
 
+def test_compared_samples_are_read_as_they_come_into_sight(tmp_path, visit):
+    run(samples(300), [Kind()], store=tmp_path / "runs.sqlite")
+    run(samples(300, first=1), [Kind(always=1.0)], store=tmp_path / "runs.sqlite")
+    with serving(tmp_path / "runs.sqlite") as served, visit(served) as page:
+        read = []
+        page.on("request", lambda request: read.append(request.url))
+        turn_to(page, served, "/runs/1/compare/2#/samples")
+        expect(page.locator(".status")).to_have_text("301 of 301 samples")
+        assert len([url for url in read if "/samples.json" in url]) == 1
+        page.evaluate("scrollTo(0, document.body.scrollHeight)")
+        expect(page.locator(".row .id").last).to_have_text("0")
+        page.locator(".row .id").last.click()
+        expect(page.locator("h1")).to_have_text("#a0 0")
+        expect(page.locator("main")).to_contain_text("This sample is not in this run.")
+        turn_to(page, served, "/runs/1/compare/2#/samples?change=better&scorer=kind")
+        expect(page.locator(".status")).to_have_text("149 of 301 samples")
+        expect(page.locator(".row .value").nth(0)).to_contain_text("▲")
+        turn_to(page, served, "/runs/1/compare/2#/sample/3?change=better")
+        expect(page.locator(".neighbors")).to_contain_text("2 of 149")
+        page.keyboard.press("j")
+        expect(page.locator("h1")).to_have_text("#5 6")
+        expect(page.locator(".half")).to_have_count(2)
+
+
 def test_a_long_list_is_read_as_it_comes_into_sight(tmp_path, visit):
     run(samples(1_000), [Kind()], store=tmp_path / "runs.sqlite")
     with serving(tmp_path / "runs.sqlite") as served, visit(served) as page:

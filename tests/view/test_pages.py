@@ -54,9 +54,14 @@ def test_two_runs_are_compared(demo):
     with demo.opened() as client:
         head = client.get("/runs/1/compare/2.json").json()
         assert (head["a"]["number"], head["b"]["number"]) == (1, 2)
-        for side in "ab":
-            assert client.get(f"/runs/1/compare/2/list-{side}.json").json()["numbers"] == list(range(14))
-            assert client.get(f"/runs/1/compare/2/samples-{side}-0.json").status_code == 200
+        listed = client.get("/runs/1/compare/2/samples.json").json()
+        assert [pair["number"] for pair in listed["samples"]] == list(range(14))
+        pair = client.get("/runs/1/compare/2/samples/3.json").json()
+        for side, run in (("a", 1), ("b", 2)):
+            alone = client.get(f"/runs/{run}/samples/3.json").json()
+            alone.pop("history")
+            assert (pair[side], listed["samples"][3][side]["rows"]) == (alone, alone["rows"])
+        assert client.get("/runs/1/compare/2/samples/14.json").status_code == 400
 
 
 def test_rows_come_a_hundred_at_a_time(tmp_path):
@@ -69,14 +74,6 @@ def test_rows_come_a_hundred_at_a_time(tmp_path):
             assert (len(part["samples"]) <= 100, part["total"]) == (True, 250)
             start = part["next"]
         assert seen == list(range(250))
-
-
-def test_packs_hold_what_the_file_of_the_report_holds(served):
-    with served.opened() as client:
-        packs = [client.get(f"/runs/1/compare/2/samples-b-{number}.json").json() for number in range(2)]
-        assert [len(pack["scores"]) for pack in packs] == [16, 14]
-        texts = [score[0]["reason"] for pack in packs for score in pack["scores"]]
-        assert texts == [f"because of {number}" for number in range(30)]
 
 
 def test_a_page_is_made_again_when_scores_are_added(served):
@@ -318,7 +315,10 @@ def test_several_runs_are_compared_with_the_first(tmp_path):
     for value in (0.0, 0.0, 1.0):
         run(samples(30), [Kind(), Judged(value)], store=path)
     with serving(path) as served, served.opened() as client:
-        content = client.get("/compare.json?run=1&run=2&run=3").json()["comparisons"]
+        document = client.get("/compare.json?run=1&run=2&run=3").json()
+        content, differing = document["comparisons"], document["differing"]
+        assert (differing["total"], len(differing["samples"])) == (30, 30)
+        assert differing["samples"][7] == {"id": "7", "numbers": [7, 7, 7], "scores": {"judged": [0.0, 0.0, 1.0]}}
         assert content == [client.get(f"/runs/1/compare/{number}.json").json() for number in (2, 3)]
         verdicts = [[one["verdict"] for one in head["comparison"]["scorers"]] for head in content]
         assert verdicts == [["unchanged", "unchanged"], ["unchanged", "better"]]
@@ -376,7 +376,8 @@ def test_what_was_recorded_stays_text(tmp_path):
     as_read_from_a_file(path, 1, 2)
     pages = ("/runs", "/runs/1", "/runs/1/compare/2", "/runs/1/trend/evil", "/compare?run=1&run=2", LABELS)
     twins = ["/runs.json", "/runs/1.json", "/runs/1/head.json", "/runs/1/samples.json", "/runs/1/samples.json?q=e"]
-    twins += ["/runs/1/trend/judged.json", "/runs/1/compare/2.json", "/runs/1/compare/2/list-b.json", f"{LABELS}.json"]
+    twins += ["/runs/1/trend/judged.json", "/runs/1/compare/2.json", f"{LABELS}.json"]
+    twins += ["/runs/1/compare/2/samples.json?q=e", "/runs/1/compare/2/samples/0.json"]
     with serving(path) as served, served.opened() as client:
         for address in pages:
             page = client.get(address)
@@ -396,7 +397,7 @@ import sys
 from pathlib import Path
 from judgekit.view.pages import Pages
 pages = Pages(Path(sys.argv[1]))
-pages.runs(), pages.samples(1, {"q": "answer"}, 0, None), pages.sample(1, 3), pages.trend(1, "kind"), pages.head(1)
+pages.runs(), pages.samples((1,), {"q": "answer"}, 0, None), pages.sample(1, 3), pages.trend(1, "kind"), pages.head(1)
 print([name for name in ("numpy", "scipy", "sklearn", "pandas", "openai") if name in sys.modules])
 """
 

@@ -228,7 +228,8 @@ def http_status_error(
     error = _fields(text)
     codes = {str(error.get("code")), str(error.get("type"))}
     message = str(error.get("message") or text)[:2_000]
-    problem = f"{where}: HTTP {status}: {shorten_server_text(text)}"
+    answer = f"HTTP {status}: {shorten_server_text(text)}"
+    problem = f"{where}: {answer}"
     if status == 403 and _FILTERED.search(message):
         return errors.FilterError(problem)
     if status in (401, 403):
@@ -240,7 +241,7 @@ def http_status_error(
         if _TOO_LARGE.search(message):
             return errors.ContextError(problem)
         if wait is not None and wait > MAX_RETRY_AFTER_SECONDS:
-            return errors.QuotaError(f"{problem} It asks to wait for {wait:.0f} s.")
+            return errors.QuotaError(f"{where}: it asks to wait for {wait:.0f} s. {answer}")
         if "resource_unavailable" in codes:
             return errors.FlexUnavailableError(problem, status=status)
         return errors.RateLimitError(problem, status=status, retry_after=wait)
@@ -253,16 +254,18 @@ def http_status_error(
     if status < 400:
         address = _address(masked(header("location") or ""))
         return errors.ModelError(
-            f"{problem} It redirects to {address!r}, which judgekit does not follow: check the base_url."
+            f"{where}: it redirects to {address!r}, which judgekit does not follow. Check the base_url. {answer}"
         )
     if _OTHER_ENDPOINT.search(message):
-        return errors.ModelError(f"{problem} The server does not offer this model at chat/completions: choose another.")
+        return errors.ModelError(
+            f"{where}: the server does not offer this model at chat/completions. Choose another. {answer}"
+        )
     if "model_not_found" in codes or _NO_MODEL.search(message):
         return errors.ModelError(
-            f"{problem} The provider does not know this model: it may be retired, or its name misspelled. Choose another."
+            f"{where}: the provider does not know this model: it may be retired, or its name misspelled. Choose another. {answer}"
         )
     if status in (404, 405):
-        return errors.ModelError(f"{problem} Check the model name and the base_url.")
+        return errors.ModelError(f"{where}: check the model name and the base_url. {answer}")
     if status == 413 or "context_length_exceeded" in codes or _TOO_LONG.search(message):
         return errors.ContextError(problem)
     if _FILTERED.search(" ".join((*codes, message))):

@@ -40,8 +40,6 @@ function sampleRow({ id, numbers, scores }, runs) {
       })));
 }
 
-const MOST = 200;
-
 /** Returns the facts in which the runs differ. */
 function factsThatDiffer(runs) {
   const facts = {
@@ -60,38 +58,12 @@ function factsThatDiffer(runs) {
   return shown.filter(({ cells }) => new Set(cells).size > 1);
 }
 
-/** Returns the samples whose values differ, those that differ most first, from the lists of the comparisons. */
-async function samplesThatDiffer(comparisons, names) {
-  const samples = new Map();
-  for (const [at, { a, b, pairs }] of comparisons.entries()) {
-    const base = `/runs/${a.number}/compare/${b.number}`;
-    const [before, after] = await Promise.all(["a", "b"].map((side) => fetched(`${base}/list-${side}.json`)));
-    const value = (list, run, name, place) => list.scores[run.scorers.findIndex((one) => one.name === name)]?.value[place] ?? null;
-    pairs.forEach((place, own) => {
-      if (place === null) return;
-      const number = before.numbers[place];
-      const sample = samples.get(number) ?? { id: before.ids[place], numbers: [number], scores: Object.fromEntries(names.map((name) => [name, [value(before, a, name, place)]])) };
-      sample.numbers[at + 1] = after.numbers[own];
-      for (const name of names) sample.scores[name][at + 1] = value(after, b, name, own);
-      samples.set(number, sample);
-    });
-  }
-  const spread = (values) => {
-    const numbers = values.filter((one) => typeof one === "number");
-    return numbers.length ? Math.max(...numbers) - Math.min(...numbers) : 0;
-  };
-  const differing = [...samples.values()].map((sample) => ({ ...sample, scores: Object.fromEntries(Object.entries(sample.scores).filter(([, values]) => spread(values) > 1e-9)) }));
-  const most = (sample) => Math.max(...Object.values(sample.scores).map(spread));
-  return differing.filter((sample) => Object.keys(sample.scores).length).sort((one, other) => most(other) - most(one) || one.numbers[0] - other.numbers[0]);
-}
-
 async function update() {
-  const { comparisons } = await fetched(`/compare.json?${several}`);
+  const { comparisons, differing } = await fetched(`/compare.json?${several}`);
   const runs = [comparisons[0].a, ...comparisons.map(({ b }) => b)];
   const names = runs[0].scorers.map((one) => one.name);
   const scorers = names.map((name) => ({ name, results: runs.map((run) => run.scorers.find((one) => one.name === name)), differences: comparisons.map(({ comparison }) => comparison.scorers.find((one) => one.scorer === name)) }));
-  const differing = await samplesThatDiffer(comparisons, names);
-  const samples = differing.slice(0, MOST);
+  const { samples, total } = differing;
   const notes = new Set(comparisons.flatMap(({ a, b, comparison }) => comparison.warnings.map((line) => (line.startsWith("A: ") ? `run ${a.number}: ${line.slice(3)}` : `run ${b.number}: ${line.replace(/^B: /, "")}`))));
   const differs = factsThatDiffer(runs);
   const heads = () => runs.map(({ number, name }) => [`run ${number}`, name ? el("small", {}, recorded(name)) : null]);
@@ -100,7 +72,7 @@ async function update() {
     [...notes].map((note) => el("p", { class: "note" }, recorded(note))),
     differs.length ? section("What differs between the runs", table("Facts that differ", ["fact", ...heads()], differs.map(({ name, cells }) => el("tr", {}, el("th", { scope: "row" }, recorded(name)), cells.map((text, at) => cell(`run ${runs[at].number}`, recorded(text || "–"))))))) : null,
     section("Scores", table("Scores by run", ["scorer", ...heads()], scorers.map((scorer) => scorerRow(scorer, runs)))),
-    section("Samples that differ", differing.length > MOST ? el("p", { class: "lead" }, `The ${count(MOST)} of ${count(differing.length)} that differ most.`) : null,
+    section("Samples that differ", total > samples.length ? el("p", { class: "lead" }, `The ${count(samples.length)} of ${count(total)} that differ most.`) : null,
       samples.length ? table("Samples that differ", ["sample", "scorer", ...heads()], samples.flatMap((sample) => sampleRow(sample, runs))) : el("p", {}, "No sample has another value.")),
   ].flat().filter(Boolean));
   document.documentElement.dataset.ready = "usable";

@@ -92,23 +92,23 @@ const report = { head: null, a: null, b: null, samples: [], scorers: [] };
 /** Takes over a head of the page, and reads the lists of samples unless a server lists them as they are wanted. */
 async function read(head) {
   const { b, a, pairs } = head;
-  const side = head.choices ? new PagedSide("b", b) : await Side.of("b", b);
-  Object.assign(report, { head, b: side });
-  report.a = a ? await Side.of("a", a) : null;
-  report.samples = report.b.list.numbers.map((_, at) => ({ a: pairs?.[at] ?? null, b: at }));
-  if (a) {
+  report.head = head;
+  if (head.choices) Object.assign(report, { b: new PagedSide("b", b), a: a ? new PagedSide("a", a) : null, pairs: new Map() });
+  else {
+    Object.assign(report, { b: await Side.of("b", b), a: a ? await Side.of("a", a) : null });
+    report.samples = report.b.list.numbers.map((_, at) => ({ a: pairs?.[at] ?? null, b: at }));
     const paired = new Set(pairs);
-    report.a.list.numbers.forEach((_, at) => paired.has(at) || report.samples.push({ a: at, b: null }));
+    report.a?.list.numbers.forEach((_, at) => paired.has(at) || report.samples.push({ a: at, b: null }));
   }
   const names = [...(a?.scorers ?? []), ...b.scorers].map((one) => one.name);
   report.scorers = [...new Set([...b.scorers.map((one) => one.name), ...names])];
 }
 
 /** Returns the number of all samples of the page. */
-const size = () => (report.head.choices ? report.b.size : report.samples.length);
+const size = () => (report.head.choices ? report.head.pairs ?? report.b.size : report.samples.length);
 
 /** Returns the places of a sample in the lists of the runs. */
-const placesOf = (number) => (report.head.choices ? { a: null, b: number } : report.samples[number]);
+const placesOf = (number) => (report.head.choices ? pagedPlaces(number) : report.samples[number]);
 
 const sides = () => [report.a, report.b].filter(Boolean);
 
@@ -121,13 +121,12 @@ function entry(number) {
   return { key: `${sample.b === null ? "a" : ""}${numbers[at]}`, number: numbers[at], id: ids[at], domain: domains[at], labels: labels[at] ?? {} };
 }
 
-/** Returns the number of the sample that an address names, or -1. */
+/** Returns the number of the sample that an address names; null if there is none. */
 function sampleOf(key) {
-  if (report.head.choices) return /^\d{1,9}$/.test(key) ? Number(key) : -1;
+  if (report.head.choices) return pagedNumber(key);
   const side = key.startsWith("a") ? "a" : "b";
   const at = report[side]?.places.get(Number(key.replace("a", "")));
-  const number = at === undefined ? -1 : report.samples.findIndex((one) => one[side] === at);
-  return number;
+  return at === undefined ? null : report.samples.findIndex((one) => one[side] === at);
 }
 
 const scoreOf = (number, scorer, side) => report[side]?.score(placesOf(number)[side], scorer) ?? null;

@@ -1,4 +1,4 @@
-// The samples of a run that `judgekit view` lists, a hundred at a time, as they come into sight or are searched.
+// The samples of a run or a comparison that `judgekit view` lists, a hundred at a time, as they come into sight or are searched.
 
 const WINDOW = 100;
 
@@ -14,7 +14,7 @@ class PagedSide extends Side {
   }
 
   /** Takes over a sample of a list. */
-  take({ number, rows, preview }) {
+  take({ number, rows }, preview = []) {
     const { sample_id: id = "", domain = null, labels = {} } = rows[0] ?? {};
     const scores = scoresIn(rows);
     Object.entries({ numbers: number, ids: id, domains: domain, labels }).forEach(([name, one]) => (this.list[name][number] = one));
@@ -30,17 +30,40 @@ class PagedSide extends Side {
     this.previews[number] = preview;
   }
 
-  async sample(number) {
-    if (this.kept?.number !== number) this.kept = { number, sample: fetched(`${page}/samples/${number}.json`) };
-    const sample = await this.kept.sample;
-    if (this.list.numbers[number] === undefined) this.take({ ...sample, preview: [] });
-    return sample;
-  }
-
   /** Reads what takes a pass over all scores, if the page was opened without it. */
   async readAll() {
     if (report.head.is_first) await refresh();
   }
+}
+
+/** Takes over a sample of a list, of both runs in a comparison. */
+function takeSample(sample) {
+  const { a = null, b = sample, preview } = report.a ? sample : {};
+  if (a && b) report.pairs.set(b.number, a.number);
+  if (b) report.b.take(b, sample.preview);
+  if (a) report.a.take(a, b ? undefined : preview);
+}
+
+/** Returns the places of a sample, whose number is that in the run or, if only the baseline has it, -1 minus that in the baseline. */
+const pagedPlaces = (number) => (number < 0 ? { a: -1 - number, b: null } : { a: report.pairs.get(number) ?? null, b: number });
+
+const pagedKey = (number) => (number < 0 ? `a${-1 - number}` : `${number}`);
+
+/** Returns the number of the sample that an address names; null if it names none. */
+function pagedNumber(key) {
+  if (!(report.a ? /^a?\d{1,9}$/ : /^\d{1,9}$/).test(key)) return null;
+  return key.startsWith("a") ? -1 - Number(key.slice(1)) : Number(key);
+}
+
+let keptSample = { number: null };
+
+/** Returns a complete sample, of the baseline and of the run. */
+async function pagedSample(number) {
+  if (keptSample.number !== number || keptSample.side !== report.b) keptSample = { number, side: report.b, sample: fetched(`${page}/samples/${pagedKey(number)}.json`) };
+  const sample = await keptSample.sample;
+  const { numbers } = (number < 0 ? report.a : report.b).list;
+  if (numbers[number < 0 ? -1 - number : number] === undefined) takeSample(sample);
+  return report.a ? [sample.a, sample.b] : [null, sample];
 }
 
 /** Returns the scores of rows by scorer. */
@@ -65,7 +88,7 @@ async function findPaged(filters, told, number) {
   if (found.key !== key) {
     const numbers = [];
     Object.assign(found, { key, numbers, done: false, share: 0, wanted: new Set() });
-    found.first = filters.q?.trim() ? search(filters, numbers) : load(filters, numbers, number === undefined ? { start: 0 } : { number });
+    found.first = filters.q?.trim() ? search(filters, numbers) : load(filters, numbers, number === undefined ? { start: 0 } : { number: pagedKey(number) });
   }
   await found.first;
   found.told();
@@ -79,7 +102,7 @@ async function load(filters, numbers, more) {
   numbers.length = total;
   found.wanted.add(start);
   samples.forEach((sample, at) => {
-    report.b.take(sample);
+    takeSample(sample);
     numbers[start + at] = sample.number;
   });
   found.done = true;
@@ -92,7 +115,7 @@ async function search(filters, numbers) {
     const { samples, next, total } = await listed(filters, { start });
     if (found.numbers !== numbers) return;
     for (const sample of samples) {
-      report.b.take(sample);
+      takeSample(sample);
       numbers.push(sample.number);
     }
     found.share = next === null ? 1 : next / total;

@@ -3,9 +3,9 @@
 async function sampleView() {
   const { sample: key, scorer, filters, message } = here();
   const number = sampleOf(key);
-  if (number < 0) return el("div", {}, el("h1", { tabindex: -1 }, `There is no sample ${key} in this file`), el("p", {}, el("a", { href: "#/samples" }, "All samples")));
-  const places = placesOf(number);
-  const [a, b] = await Promise.all([report.a, report.b].map((side) => (side && places[side.name] !== null ? side.sample(places[side.name]) : null)));
+  if (number === null) return el("div", {}, el("h1", { tabindex: -1 }, `There is no sample ${key} in this file`), el("p", {}, el("a", { href: "#/samples" }, "All samples")));
+  const read = (side) => (side && placesOf(number)[side.name] !== null ? side.sample(placesOf(number)[side.name]) : null);
+  const [a, b] = report.head.choices ? await pagedSample(number) : await Promise.all([report.a, report.b].map(read));
   const { id, domain, labels } = entry(number);
   const search = filters.q?.trim() ? verbatim(filters.q.trim(), "gi") : null;
   const marks = search ? [{ pattern: search, kind: "hit" }] : [];
@@ -35,7 +35,7 @@ function neighbors(number, filters, scorer) {
     const to = (by) => {
       const other = at < 0 ? undefined : found.numbers[at + by];
       if (at >= 0 && report.head.choices) [by, 8 * by].forEach((step) => want(at + step));
-      return other === undefined ? null : address(["sample", report.head.choices ? `${other}` : entry(other).key, ...(scorer ? [scorer] : [])], filters);
+      return other === undefined ? null : address(["sample", report.head.choices ? pagedKey(other) : entry(other).key, ...(scorer ? [scorer] : [])], filters);
     };
     const link = (by, text, key) => {
       const href = to(by);

@@ -246,7 +246,7 @@ class SampleList {
       this.filters = filters;
       this.scorer = filters.scorer ?? (report.scorers.length === 1 ? report.scorers[0] : null);
       this.columns = this.scorer ? [this.scorer] : report.scorers;
-      this.labels = report.head.choices ? this.scorer && report.head.choices.labeled.includes(this.scorer) : !report.a && this.scorer && report.b.list.scores[report.b.scorers.get(this.scorer)]?.label.some((label) => label !== null);
+      this.labels = !report.a && this.scorer && (report.head.choices ? report.head.choices.labeled.includes(this.scorer) : report.b.list.scores[report.b.scorers.get(this.scorer)]?.label.some((label) => label !== null));
       this.turns = !report.a && this.scorer && report.head.b.scorers.some((one) => one.name === this.scorer && one.per_turn);
       const domain = report.choices.domains.length ? "minmax(5rem, 8rem) " : "";
       this.element.className = `list wide ${this.scorer ? "of-one" : "of-all"}${this.scorer && report.a ? " of-two" : ""}`;

@@ -1,4 +1,4 @@
-// What `judgekit view` serves: the head of the page, packs of samples on demand, and news of changes.
+// What `judgekit view` serves: the head of the page, and news of changes.
 
 const page = location.pathname.replace(/\/$/, "");
 
@@ -11,21 +11,12 @@ async function fetched(path, sent) {
   return content;
 }
 
-const unpacked = (id) => fetched(`${page}/${id}.json`);
-
 /** Returns the head of the page; when it opens, that of a long run comes without what takes a pass over all scores. */
 async function headOf() {
   const content = await fetched(report.head || page.includes("/compare/") ? `${page}.json` : `${page}/head.json`);
   const head = content.first ? firstHead(content) : content;
   for (const kind of ["audit", "failures"]) document.querySelector(`#top nav a[href="#/${kind}"]`).hidden = !head[kind];
   return head;
-}
-
-/** Resolves when the texts of the next samples are wanted: for a search, or for rows in sight that wait for them. */
-async function untilWanted(side) {
-  const wanted = ({ view, filters }) => view === "samples" && (filters.q || document.querySelector(".rows [data-waits]"));
-  do await new Promise((resolve) => setTimeout(resolve, 50));
-  while (!wanted(here()) && report[side.name] === side);
 }
 
 /** Shows a page that is read at once and whenever the file of runs has changed. */

@@ -9,7 +9,7 @@ from judgekit.judges.providers.provider import PROVIDERS, get_provider
 def test_an_unknown_provider_is_an_error_that_lists_the_known_ones():
     with pytest.raises(
         ConfigError,
-        match=r"no judge provider is called 'openia', did you mean 'openai'\?.*Known: openai, litellm, openai-decisions; name one of your own",
+        match=r"no judge provider is called 'openia'. Did you mean 'openai'\?.*Known: openai, litellm, openai-decisions. For your own, give",
     ):
         get_provider("openia")
 

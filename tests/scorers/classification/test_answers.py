@@ -264,7 +264,7 @@ def test_options_that_do_not_fit_are_refused():
         ({"threshold": 0}, "threshold must be above 0 and at most 1, found 0"),
         ({"threshold": float("nan")}, "threshold must be above 0 and at most 1, found nan"),
         ({"measure": "f2"}, "no measure is called 'f2'. Known: accuracy, precision, recall, f1"),
-        ({"recipe": "publish"}, "no recipe is called 'publish', did you mean 'published'? Known: content, published"),
+        ({"recipe": "publish"}, "no recipe is called 'publish'. Did you mean 'published'? Known: content, published"),
         ({"tokenize": "words"}, "no way to split a text into words is called 'words'"),
         (
             {"recipe": "published", "tokenize": "jieba"},

@@ -55,7 +55,7 @@ def test_the_details_are_what_a_run_is_counted_from():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"measure": "f1_macros"}, "no measure is called 'f1_macros', did you mean 'f1_macro'? Known: accuracy, "),
+        ({"measure": "f1_macros"}, "no measure is called 'f1_macros'. Did you mean 'f1_macro'? Known: accuracy, "),
         (
             {"measure": "recall"},
             "recall is computed for one class: name it with positive=..., or use recall_macro, recall_micro or recall_weighted",

@@ -221,7 +221,7 @@ def test_a_similarity_is_named_after_its_measure_and_known():
     assert Similarity("token_sort").name == "token_sort_similarity"
     assert Similarity(name="mine").name == "mine"
     with pytest.raises(
-        ConfigError, match="no measure of similarity is called 'levenstein', did you mean 'levenshtein'"
+        ConfigError, match=r"no measure of similarity is called 'levenstein'. Did you mean 'levenshtein'"
     ):
         Similarity("levenstein")
 

@@ -253,7 +253,7 @@ def test_lines_that_would_take_too_long_fail_at_once(text):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"type": "rouge-l"}, r"no type of ROUGE is called 'rouge-l', did you mean 'rougeL'\? Known: rouge1, "),
+        ({"type": "rouge-l"}, r"no type of ROUGE is called 'rouge-l'. Did you mean 'rougeL'\? Known: rouge1, "),
         ({"type": "rouge0"}, "no type of ROUGE is called 'rouge0'"),
         ({"mode": "fmeasure"}, r"no mode of ROUGE is called 'fmeasure'.* Known: f1, precision, recall"),
         ({"reference_choice": "f1"}, r"no choice of a reference is called 'f1'\. Known: value, recall"),

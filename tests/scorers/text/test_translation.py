@@ -207,7 +207,7 @@ def test_a_chinese_text_is_warned_of_where_words_are_told_by_spaces():
 
 def test_an_option_that_does_not_exist_is_an_error_that_names_the_choices():
     cases = [
-            (lambda: BLEU(tokenize="13b"), "no tokenizer of sacrebleu is called '13b', did you mean '13a'? Known: none, zh, 13a, intl, char, ja-mecab"),
+            (lambda: BLEU(tokenize="13b"), "no tokenizer of sacrebleu is called '13b'. Did you mean '13a'? Known: none, zh, 13a, intl, char, ja-mecab"),
             (lambda: BLEU(smooth="exponential"), "no smoothing of BLEU is called 'exponential'. Known: exp, floor, add-k, none"),
             (lambda: BLEU(max_order=0), "max_order must be an integer of at least 1, found 0"),
             (lambda: CHRF(char_order=0), "char_order must be an integer of at least 1, found 0"),

@@ -327,7 +327,7 @@ def test_constraints_that_do_not_fit_are_refused_when_the_scorer_is_made():
         ([{"type": "count", "tool": "a"}], "min or max is required"),
         ([{"type": "max_steps", "n": -1}], r"constraints: \[0\]\.n: .*greater than or equal to 0, found -1"),
         ([{"type": "status", "tool": "a", "status": "fine"}], "'ok', 'error' or 'recovered', found 'fine'"),
-        ([{"type": "forbid", "tool": "a", "args": {"n": [{"$judgekit": "neer"}]}}], "did you mean 'near'"),
+        ([{"type": "forbid", "tool": "a", "args": {"n": [{"$judgekit": "neer"}]}}], "Did you mean 'near'"),
         ({"type": "require", "tool": "a"}, "should be a list"),
         ("require", "should be a list, found 'require'"),
     ]
@@ -337,7 +337,7 @@ def test_constraints_that_do_not_fit_are_refused_when_the_scorer_is_made():
 
 
 def test_an_unknown_requestor_is_refused():
-    with pytest.raises(ConfigError, match="no requestor is called 'asistant', did you mean 'assistant'"):
+    with pytest.raises(ConfigError, match=r"no requestor is called 'asistant'. Did you mean 'assistant'"):
         ToolConstraints([Require("a")], requestor="asistant")
 
 

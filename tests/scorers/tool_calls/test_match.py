@@ -315,6 +315,6 @@ def test_where_there_is_nothing_to_divide_by_all_or_nothing_decides(credit):
 def test_the_mode_may_be_named_or_given_as_a_table():
     assert ToolCallMatch("contains") == ToolCallMatch(PRESETS["contains"]) == ToolCallMatch({"order": "any", "extra": "allow"})  # type: ignore[arg-type]  # fmt: skip
     with pytest.raises(
-        ConfigError, match="no preset of tool-call matching is called 'contain', did you mean 'contains'"
+        ConfigError, match=r"no preset of tool-call matching is called 'contain'. Did you mean 'contains'"
     ):
         ToolCallMatch("contain")

@@ -270,7 +270,7 @@ def test_similarity_is_twice_the_longest_common_subsequence_over_both_lengths(te
 
 
 MALFORMED = {
-    "no such matcher": ({KEY: "neer", "value": 3}, "did you mean 'near'? Known: anything, of_type, regex"),
+    "no such matcher": ({KEY: "neer", "value": 3}, "Did you mean 'near'? Known: anything, of_type, regex"),
     "a number for a name": ({KEY: 3}, "no value matcher is called 3"),
     "lacking": ({KEY: "near", "value": 3}, "'near': tolerance: Field required"),
     "misspelled": ({KEY: "near", "value": 3, "tolerance": 1, "tol": 1}, "tol: Extra inputs are not permitted, found 1"),
