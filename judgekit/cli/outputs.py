@@ -1,5 +1,6 @@
 """Lines that commands print, and files that they write."""
 
+import json
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
@@ -19,10 +20,8 @@ def print_line(text: str, target: Console | None = None) -> None:
 
 
 def print_json(document: JsonValue) -> None:
-    """Print a document as JSON on stdout."""
-    from judgekit.reports.export import json_text  # noqa: PLC0415 - most runs print none
-
-    sys.stdout.writelines(json_text(document))
+    """Print a document as JSON on one line of stdout, which programs read: indentation would double it."""
+    sys.stdout.write(f"{json.dumps(document)}\n")
 
 
 def check_outputs(

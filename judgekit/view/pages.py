@@ -29,7 +29,7 @@ _DIFFERING = 200
 
 
 class KeptPage(NamedTuple):
-    """What the page of a run or of a comparison shows at once, and the comparison whose samples it lists."""
+    """The head of the page of a run or of a comparison, and the comparison whose samples it lists."""
 
     head: Mapping[str, JsonValue]
     comparison: "Comparison | None" = None
