@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from judgekit.analysis.compare import compare as compare
     from judgekit.analysis.comparison_plan import ComparisonPlan as ComparisonPlan
     from judgekit.analysis.comparison_plan import plan_comparison as plan_comparison
-    from judgekit.analysis.drift import AnchorsCheck as AnchorsCheck
     from judgekit.analysis.gates import check_gates as check_gates
     from judgekit.analysis.labels import HumanLabel as HumanLabel
     from judgekit.analysis.labels import read_labels as read_labels
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
     from judgekit.formats.writing import write as write
     from judgekit.integrations.export import aexport as aexport
     from judgekit.integrations.export import export as export
-    from judgekit.jobs.anchors import FrozenAnchors as FrozenAnchors
-    from judgekit.jobs.anchors import check_anchors as check_anchors
-    from judgekit.jobs.anchors import freeze_anchors as freeze_anchors
     from judgekit.jobs.api import aadd_scorers as aadd_scorers
     from judgekit.jobs.api import add_scorers as add_scorers
     from judgekit.jobs.api import aplan as aplan
@@ -47,22 +43,10 @@ if TYPE_CHECKING:
     from judgekit.runs.results import Run as Run
     from judgekit.runs.rows import Row as Row
     from judgekit.score import Score as Score
-    from judgekit.scorers.behavior import MaxCost as MaxCost
-    from judgekit.scorers.behavior import MaxMessages as MaxMessages
-    from judgekit.scorers.behavior import MaxRepeatedCalls as MaxRepeatedCalls
-    from judgekit.scorers.behavior import MaxSeconds as MaxSeconds
-    from judgekit.scorers.behavior import MaxTokens as MaxTokens
-    from judgekit.scorers.behavior import MaxToolCalls as MaxToolCalls
-    from judgekit.scorers.behavior import MaxToolErrorRate as MaxToolErrorRate
     from judgekit.scorers.classification.answers import AnswerMatch as AnswerMatch
     from judgekit.scorers.classification.labels import Classification as Classification
     from judgekit.scorers.criteria import WeightedCriteria as WeightedCriteria
     from judgekit.scorers.failure_analysis import FailureAnalysis as FailureAnalysis
-    from judgekit.scorers.flaws import ClaimsWithoutCall as ClaimsWithoutCall
-    from judgekit.scorers.flaws import ErrorsIgnored as ErrorsIgnored
-    from judgekit.scorers.flaws import InventedArguments as InventedArguments
-    from judgekit.scorers.flaws import NeverSays as NeverSays
-    from judgekit.scorers.flaws import Unfinished as Unfinished
     from judgekit.scorers.generalization import Adaptability as Adaptability
     from judgekit.scorers.generalization import CollaborationEfficiency as CollaborationEfficiency
     from judgekit.scorers.generalization import Portability as Portability
@@ -126,7 +110,6 @@ _NAMES = {
     "analysis.audit": "audit",
     "analysis.compare": "compare Comparison",
     "analysis.comparison_plan": "plan_comparison ComparisonPlan",
-    "analysis.drift": "AnchorsCheck",
     "analysis.gates": "check_gates",
     "analysis.labels": "HumanLabel read_labels",
     "analysis.stored_labels": "add_labels stored_labels",
@@ -134,7 +117,6 @@ _NAMES = {
     "formats.reading": "read",
     "formats.writing": "write",
     "integrations.export": "aexport export",
-    "jobs.anchors": "check_anchors freeze_anchors FrozenAnchors",
     "jobs.api": "aadd_scorers add_scorers aplan aresume arun merge_runs plan resume run",
     "jobs.plan": "RunPlan",
     "judges.judge": "Judge",
@@ -158,9 +140,10 @@ _NAMES = {
     "traces.trace": "Trace",
 }
 """The public names of each module, apart from `SCORERS`."""
+_ELSEWHERE = {"judgekit.scorers.behavior", "judgekit.scorers.flaws"}  # public as judgekit.behavior
 _HOMES = {
     **{name: f"judgekit.{module}" for module, names in _NAMES.items() for name in names.split()},
-    **{name: module for module, name in (path.split(":") for path in SCORERS.values())},
+    **{name: module for module, name in (path.split(":") for path in SCORERS.values()) if module not in _ELSEWHERE},
 }
 
 if not TYPE_CHECKING:  # checkers take the names from the imports above

@@ -21,7 +21,19 @@ import yaml
 
 import judgekit
 import judgekit.stats
-from judgekit import ArgMatch, Sample, Scorer, ToolCallF1, ToolCallMatch, ToolMatch, constraints, errors, matchers
+from judgekit import (
+    ArgMatch,
+    Sample,
+    Scorer,
+    ToolCallF1,
+    ToolCallMatch,
+    ToolMatch,
+    anchors,
+    behavior,
+    constraints,
+    errors,
+    matchers,
+)
 from judgekit.config_file import ConfigFile
 from judgekit.errors import JudgekitError
 from judgekit.judges.limits.budget import Budget
@@ -97,7 +109,7 @@ def test_every_public_name_is_on_one_page_of_the_reference():
     assert len(found) == len(set(found))
     public = [name.removeprefix("judgekit.") for name in found if name.count(".") == 1]
     assert sorted(public) == sorted(judgekit.__all__)
-    for module in (constraints, matchers):
+    for module in (anchors, behavior, constraints, matchers):
         listed = [name for name in found if name.startswith(f"{module.__name__}.")]
         assert sorted(listed) == sorted(f"{module.__name__}.{name}" for name in module.__all__)
 
@@ -370,6 +382,6 @@ def test_what_is_named_beside_metrics_of_others_is_there(page):
     ours = [row.split("|")[2] for table in tables for row in table.splitlines() if row.count("|") > 2]
     named = {name for cell in ours for name in re.findall(r"`([A-Z]\w+)(?=[`(])", cell)}
     assert named, page
-    assert named <= {*judgekit.__all__, *constraints.__all__}
+    assert named <= {*judgekit.__all__, *behavior.__all__, *constraints.__all__}
     prompts = {name for cell in ours for name in re.findall(r'PromptScorer\("(\w+)"', cell)}
     assert prompts <= {prompt.name for prompt in shipped_prompts()}

@@ -8,7 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from judgekit import BLEU, MaxMessages, PromptScorer, Repeat, Sample, ScriptedJudge, load_prompt, run
+from judgekit import BLEU, PromptScorer, Repeat, Sample, ScriptedJudge, load_prompt, run
+from judgekit.behavior import MaxMessages
 from judgekit.runs.store import DEFAULT_RUNS_PATH
 from judgekit.scorers.classification.labels import Classification
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from judgekit import MaxToolCalls, ToolConstraints, run
+from judgekit import ToolConstraints, run
+from judgekit.behavior import MaxToolCalls
 from judgekit.constraints import Forbid
 from judgekit.errors import ConfigError, TraceError
 from judgekit.formats import session_files as module

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from judgekit import HumanMessage, MaxMessages, Sample, Score, Trace, aexport, export, read, run
+from judgekit import HumanMessage, Sample, Score, Trace, aexport, export, read, run
+from judgekit.behavior import MaxMessages
 from judgekit.errors import AuthenticationError, ConfigError, ExportError
 from judgekit.runs.store import DEFAULT_RUNS_PATH
 from judgekit.scoring import run_sync

@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from judgekit import AIMessage, MaxMessages, Sample, Score, Trace, export, read, run
+from judgekit import AIMessage, Sample, Score, Trace, export, read, run
+from judgekit.behavior import MaxMessages
 from judgekit.errors import ExportError
 from judgekit.score import JudgeCall
 

@@ -5,10 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from judgekit import AIMessage, Judge, Sample, check_anchors, freeze_anchors, load_prompt, run, scorer
+from judgekit import AIMessage, Judge, Sample, load_prompt, run, scorer
 from judgekit.analysis.audit import audit
 from judgekit.analysis.drift import check_outcome
 from judgekit.analysis.labels import HumanLabel
+from judgekit.anchors import check_anchors, freeze_anchors
 from judgekit.errors import ConfigError, JudgeError, OverloadError
 from judgekit.jobs.anchors import prepare_check, prepare_freeze
 from judgekit.judges.request import Reply

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from judgekit import MaxTokens, PromptScorer, Sample, ScriptedJudge, StringPresence, ToolCallF1, TopicAdherence, scorer
+from judgekit import PromptScorer, Sample, ScriptedJudge, StringPresence, ToolCallF1, TopicAdherence, scorer
+from judgekit.behavior import MaxTokens
 from judgekit.cli import main
 from judgekit.errors import ConfigError, JudgekitError, TraceError
 from judgekit.jobs import session as module

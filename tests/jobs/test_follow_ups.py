@@ -16,12 +16,12 @@ from judgekit import (
     ToolCallF1,
     add_labels,
     add_scorers,
-    freeze_anchors,
     plan,
     resume,
     run,
 )
 from judgekit.analysis.labels import HumanLabel
+from judgekit.anchors import freeze_anchors
 from judgekit.errors import BudgetError, ConfigError
 from judgekit.follow_ups import SampleScores
 from judgekit.judges.scripted import ScriptedJudge

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import judgekit
-from judgekit import MaxTokens, Run, Sample, Score, ToolCallF1, aadd_scorers, add_scorers, aresume, arun, resume, run
+from judgekit import Run, Sample, Score, ToolCallF1, aadd_scorers, add_scorers, aresume, arun, resume, run
+from judgekit.behavior import MaxTokens
 from judgekit.errors import BudgetError, ConfigError, StoreError
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.runs.rows import SampleCount

@@ -6,7 +6,15 @@ from math import inf, nan
 
 import pytest
 
-from judgekit import MaxCost, MaxMessages, MaxRepeatedCalls, MaxSeconds, MaxTokens, MaxToolCalls, MaxToolErrorRate
+from judgekit.behavior import (
+    MaxCost,
+    MaxMessages,
+    MaxRepeatedCalls,
+    MaxSeconds,
+    MaxTokens,
+    MaxToolCalls,
+    MaxToolErrorRate,
+)
 from judgekit.errors import ConfigError
 from judgekit.jobs.api import run
 from judgekit.score import Score

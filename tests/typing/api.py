@@ -25,7 +25,6 @@ from judgekit import (
     HumanLabel,
     HumanMessage,
     Judge,
-    MaxTokens,
     Pairwise,
     Panel,
     Price,
@@ -69,6 +68,7 @@ from judgekit import (
     stored_labels,
     write,
 )
+from judgekit.behavior import MaxTokens
 from judgekit.constraints import Before
 from judgekit.matchers import near
 from judgekit.scoring import FunctionScorer
