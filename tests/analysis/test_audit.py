@@ -196,11 +196,8 @@ def test_values_of_one_label_and_labels_of_one_value_are_told_apart_in_the_confu
     verdicts = [Score.scored("tone", value, label=label) for value, label in told]
     found = tone(audit(judged(verdicts, scale={}), said({index: value for index, (value, _) in enumerate(told)})))
     names = ["partly (0.25)", "partly (0.75)", "done or more than done"]
-    assert [{name: n for name, n in row.items() if n} for row in found.confusion.values()] == [
-        {names[0]: 5},
-        {names[1]: 5},
-        {names[2]: 10},
-    ]
+    rows = [{name: n for name, n in row.items() if n} for row in found.confusion.values()]
+    assert rows == [{names[0]: 5}, {names[1]: 5}, {names[2]: 10}]
     assert [*found.confusion] == names
 
 

@@ -3,19 +3,12 @@
 import io
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit import Run, Score
 from judgekit.aggregates.total import Total
-from judgekit.analysis.corrected_means import (
-    MeanBound,
-    describe_correction,
-    gate_fitness,
-    mean_bounds,
-    run_corrections,
-)
+from judgekit.analysis.corrected_means import MeanBound, describe_correction, gate_fitness, mean_bounds, run_corrections
 from judgekit.analysis.gates import Gate, GateResults, check_gates
 from judgekit.reports.html import html_report
 from judgekit.reports.markdown import markdown_report
@@ -83,17 +76,16 @@ def test_the_sentence_is_as_true_as_the_gates(edge, bound, operator):
 
 def test_without_a_gate_nobody_asks_whether_one_is_met():
     """A question about 0.7, which nobody had asked, stood below each audit."""
-    assert (
-        gate_fitness(between(0.268), None).text == "Gates up to 0.26 are met: the corrected mean is probably no lower."
-    )
-    assert gate_fitness(between(0.268), None).met is None
+    fitness = gate_fitness(between(0.268), None)
+    assert fitness.text == "Gates up to 0.26 are met: the corrected mean is probably no lower."
+    assert fitness.met is None
     for nothing_to_say in (REFUSED, between(None), between(0.004)):
         assert gate_fitness(nothing_to_say, None).text == ""
 
 
-@pytest.mark.parametrize(
-    ("gates", "demand"),
-    [
+def test_the_strictest_gate_of_a_run_on_a_scorer_is_what_its_mean_must_meet(audited_run):
+    run, _ = audited_run
+    for gates, demand in (
         ([], None),
         (["failed <= 1%", "tone.n >= 10", "tone.failed <= 0", "greeted >= 0.2"], None),
         (["tone >= 0.6"], MeanBound(">=", 0.6)),
@@ -101,12 +93,9 @@ def test_without_a_gate_nobody_asks_whether_one_is_met():
         (["tone >= 0.5", "tone.corrected.lower >= 0.8", "tone.lower >= 0.7"], MeanBound(">=", 0.8)),
         (["tone.upper <= 0.9", "tone.corrected <= 0.8"], MeanBound("<=", 0.8)),
         (["tone == 0.5", "tone < 0.9", "tone > 0.1"], MeanBound(">", 0.1)),
-    ],
-)
-def test_the_strictest_gate_of_a_run_on_a_scorer_is_what_its_mean_must_meet(gates, demand, audited_run):
-    run, _ = audited_run
-    run = Run(run.store, run.record.model_copy(update={"options": {"gates": gates}}))
-    assert mean_bounds(run).get("tone") == demand
+    ):
+        gated = Run(run.store, run.record.model_copy(update={"options": {"gates": gates}}))
+        assert mean_bounds(gated).get("tone") == demand
 
 
 # --- where it stands
@@ -163,11 +152,8 @@ def test_the_corrected_mean_is_the_number_of_a_scorer_and_the_judges_own_stands_
 def test_without_an_audit_the_raw_mean_stands_alone(run_of):
     run = run_of([Score.scored("f1", 0.5), Score.scored("f1", 1)])
     assert run_corrections(run) == {}
-    for text in (
-        words(run),
-        "".join(markdown_report(run, GateResults())),
-        "".join(html_report(run)).split("<script")[0],
-    ):
+    page = "".join(html_report(run)).split("<script")[0]
+    for text in (words(run), "".join(markdown_report(run, GateResults())), page):
         assert "0.750" in text
         assert "raw" not in text
         assert "Gates up to" not in text

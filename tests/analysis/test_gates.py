@@ -250,24 +250,21 @@ def test_the_interval_of_what_is_no_mean_is_the_bootstrap(run_of):
     assert "(bootstrap, n=4 of 4)" in result.value_text
 
 
-@pytest.mark.parametrize(
-    ("min_coverage", "scores", "met"),
-    [
+def test_a_number_of_too_few_of_the_samples_is_flagged_and_meets_no_gate(run_of):
+    for min_coverage, scores, met in (
         (0.9, [*scored(*[1] * 9), SKIPPED], True),
         (0.9, [*scored(*[1] * 89), *[SKIPPED] * 11], False),
         (0.9, [*scored(*[1] * 8), SKIPPED, FAILED], False),
         (0, [*scored(1), *[ABSTAINED] * 9], True),
-    ],
-)
-def test_a_number_of_too_few_of_the_samples_is_flagged_and_meets_no_gate(min_coverage, scores, met, run_of):
-    found = check_gates(run_of(scores), ["f1 >= 0.5", "f1.lower >= 0.1", "f1.n >= 1"], min_coverage=min_coverage)
-    assert [gate.met for gate in found.gates] == [met, met, True]
-    assert found.met is met
-    assert ("f1" in found.low_coverage) is not met
-    if not met:
-        of = f"only {sum(one.status == 'scored' for one in scores)} of {len(scores)} samples were scored"
-        assert found.low_coverage["f1"] == found.gates[0].reason == f"{of}, and min_coverage is 90%"
-        assert str(found.gates[0]).endswith(found.low_coverage["f1"])
+    ):
+        found = check_gates(run_of(scores), ["f1 >= 0.5", "f1.lower >= 0.1", "f1.n >= 1"], min_coverage=min_coverage)
+        assert [gate.met for gate in found.gates] == [met, met, True]
+        assert found.met is met
+        assert ("f1" in found.low_coverage) is not met
+        if not met:
+            of = f"only {sum(one.status == 'scored' for one in scores)} of {len(scores)} samples were scored"
+            assert found.low_coverage["f1"] == found.gates[0].reason == f"{of}, and min_coverage is 90%"
+            assert str(found.gates[0]).endswith(found.low_coverage["f1"])
 
 
 def test_only_a_gate_on_failed_decides_how_many_failed_scores_there_may_be(run_of):

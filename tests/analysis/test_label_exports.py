@@ -14,32 +14,11 @@ from judgekit.errors import ConfigError, TraceError
 from judgekit.formats.exports import MORE_PAGES
 from judgekit.formats.reading import read
 
-V3 = {
-    "id": "s1",
-    "projectId": "p",
-    "name": "tone",
-    "value": True,
-    "dataType": "BOOLEAN",
-    "source": "ANNOTATION",
-    "timestamp": "2026-11-20T10:00:00.000Z",
-    "environment": "default",
-    "createdAt": "2026-11-20T10:00:00.000Z",
-    "updatedAt": "2026-11-20T10:00:00.000Z",
-    "comment": "kind",
-    "authorUserId": "u1",
-    "subject": {"kind": "trace", "id": "t1"},
-}
-V2 = {
-    "id": "s2",
-    "traceId": "t2",
-    "observationId": None,
-    "name": "tone",
-    "value": 0,
-    "dataType": "BOOLEAN",
-    "stringValue": "False",
-    "source": "ANNOTATION",
-    "authorUserId": "u1",
-}
+TIMES = dict.fromkeys(("timestamp", "createdAt", "updatedAt"), "2026-11-20T10:00:00.000Z")
+OF_ANA = {"name": "tone", "dataType": "BOOLEAN", "source": "ANNOTATION", "authorUserId": "u1"}
+V3 = {"id": "s1", "projectId": "p", **OF_ANA, "value": True, "environment": "default", **TIMES, "comment": "kind"}
+V3 |= {"subject": {"kind": "trace", "id": "t1"}}
+V2 = {"id": "s2", "traceId": "t2", "observationId": None, **OF_ANA, "value": 0, "stringValue": "False"}
 BLOB = {"id": "s3", "trace_id": "t3", "name": "tone", "value": 0.5, "data_type": "NUMERIC", "source": "ANNOTATION"}
 FEEDBACK = {
     "id": "f1",
@@ -112,11 +91,9 @@ def test_scores_of_people_are_labels(written):
 
 @pytest.mark.parametrize("score", [V3, FEEDBACK, ANNOTATION])
 def test_pages_lists_and_lines_are_read_alike(written, score):
-    other = {
-        **score,
-        "id": "other",
-        **({"subject": {"kind": "trace", "id": "t9"}} if score is V3 else {"trace_id": "t9"}),
-    }
+    other = (
+        score | {"id": "other"} | ({"subject": {"kind": "trace", "id": "t9"}} if score is V3 else {"trace_id": "t9"})
+    )
     other |= {"run_id": "t9"} if score is FEEDBACK else {}
     expected = without_file(read_labels(written(score, other)))
     assert [one.sample for one in expected] == ["t1", "t9"]
@@ -138,9 +115,7 @@ def test_a_table_of_scores_is_read_like_its_lines(tmp_path):
 
 def test_scores_of_judges_and_of_nobody_are_left_out_and_counted(written):
     judged = {**V3, "source": "EVAL", "id": "j"}
-    unknown = [
-        {**V2, "name": "outcome", "source": "API", "id": str(number), "traceId": f"u{number}"} for number in range(2)
-    ]
+    unknown = [V2 | {"name": "outcome", "source": "API", "id": at, "traceId": at} for at in ("u0", "u1")]
     nothing = {**V2, "dataType": "CORRECTION", "value": 0, "stringValue": "Better."}
     path = written(V3, judged, *unknown, nothing)
     found = read_label_file(path)
@@ -170,17 +145,14 @@ def test_a_name_is_assigned_to_a_scorer(written, scored):
     with pytest.raises(TraceError, match="named 'outcome', like no scorer of the run: --label outcome=SCORER uses"):
         read_labels(path, run=scored)
     labels = read_labels(path, names={"outcome": "tone"}, run=scored)
-    assert [(one.sample, one.scorer, one.source) for one in labels] == [
-        ("t1", "tone", "human"),
-        ("conversation", "tone", "unknown"),
-    ]
+    found = [(one.sample, one.scorer, one.source) for one in labels]
+    assert found == [("t1", "tone", "human"), ("conversation", "tone", "unknown")]
     mixed = read_label_file(written(V3, {**V3, "name": "outcome"}), run=scored)
     assert (len(mixed.labels), mixed.notices, mixed.names) == (1, [named], {"tone", "outcome"})
     both = read_label_file(written(V3, {**V3, "name": "outcome"}), names={"outcome": "tone"}, run=scored)
     assert len(both.labels) == 1
-    with pytest.raises(
-        ConfigError, match="the score 'outcome' is the verdict of a judge, and cannot show whether tone"
-    ):
+    told = "the score 'outcome' is the verdict of a judge, and cannot show whether tone"
+    with pytest.raises(ConfigError, match=told):
         read_labels(written({**V3, "name": "outcome", "source": "EVAL"}, V3), names={"outcome": "tone"})
 
 
@@ -206,25 +178,21 @@ def test_a_score_of_the_outermost_span_is_one_of_its_sample(written, scored):
         read_labels(written(of_span("root")))
 
 
-@pytest.mark.parametrize(
-    "score",
-    [
-        {**V3, "subject": {"kind": "session", "id": "t1"}},
-        {**V3, "subject": {"kind": "experiment", "id": "t1"}},
-        {**V3, "subject": {"kind": "observation", "id": "o", "traceId": "t1"}},
-        {**V2, "observationId": "o"},
-        {**FEEDBACK, "run_id": "child"},
-    ],
-)
-def test_scores_of_anything_else_are_no_labels(written, score):
-    with pytest.raises(TraceError, match=f"1 score {STEP}"):
-        read_labels(written(score))
+def test_scores_of_anything_else_are_no_labels(written):
+    for score in (
+        V3 | {"subject": {"kind": "session", "id": "t1"}},
+        V3 | {"subject": {"kind": "experiment", "id": "t1"}},
+        V3 | {"subject": {"kind": "observation", "id": "o", "traceId": "t1"}},
+        V2 | {"observationId": "o"},
+        FEEDBACK | {"run_id": "child"},
+    ):
+        with pytest.raises(TraceError, match=f"1 score {STEP}"):
+            read_labels(written(score))
 
 
 def test_two_scores_of_one_person_and_other_lines_are_errors_with_their_line(written):
-    with pytest.raises(
-        TraceError, match="'u1' gives the sample 't1' the label False for 'tone', and True in line 1"
-    ) as raised:
+    told = "'u1' gives the sample 't1' the label False for 'tone', and True in line 1"
+    with pytest.raises(TraceError, match=told) as raised:
         read_labels(written(V3, {**V3, "value": False}))
     assert raised.value.line == 2
     with pytest.raises(TraceError, match="expected a score of Langfuse like the first one, found") as raised:

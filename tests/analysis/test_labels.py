@@ -57,15 +57,8 @@ def test_a_table_is_read_as_spreadsheets_write_it(written):
 def test_json_lines_are_read_with_their_types(written):
     lines = [
         {"sample": 7, "scorer": "goal", "value": True, "reason": "=so", "annotator": 3},
-        {
-            "sample": "s",
-            "scorer": "goal",
-            "value": 0.25,
-            "run": 2,
-            "number": 0,
-            "selection": "random",
-            "probability": 0.5,
-        },
+        {"sample": "s", "scorer": "goal", "value": 0.25, "run": 2, "number": 0}
+        | {"selection": "random", "probability": 0.5},
         {"sample": "t", "scorer": "goal", "value": None},
     ]
     path = written("\n".join(map(json.dumps, lines)), "labels.jsonl")

@@ -29,22 +29,15 @@ def test_what_several_people_say_of_a_sample_has_a_mean_over_those_to_whom_the_q
         for one in said(dict(enumerate(values)), annotator=name)
     ]
     found = matched(run, labels)
-    assert [(len(one.opinions), one.applicable_share, one.mean) for one in found.samples] == [
-        (3, 1, 1),
-        (3, 2 / 3, 0.5),
-        (2, 1, 0.5),
-        (3, 0, None),
-    ]
+    shares = [(len(one.opinions), one.applicable_share, one.mean) for one in found.samples]
+    assert shares == [(3, 1, 1), (3, 2 / 3, 0.5), (2, 1, 0.5), (3, 0, None)]
     assert found.unused_labels == {"drawn and left blank": 1}
 
 
 def test_each_label_that_is_of_no_use_is_counted_with_the_reason(judged, said):
     run = judged([1.0, FAILED, SKIPPED, 0.0, 1.0], ids=["s0", "s1", "s2", "twice", "twice"])
-    labels = [
-        *said({0: "fitting", 1: "fitting", 2: "lacking", 8: 1, 9: 0}),
-        *said({}),
-        HumanLabel(sample="twice", scorer="tone", value=1),
-    ]
+    labels = said({0: "fitting", 1: "fitting", 2: "lacking", 8: 1, 9: 0})
+    labels.append(HumanLabel(sample="twice", scorer="tone", value=1))
     found = matched(run, labels)
     assert [one.row.index for one in found.samples] == [0]
     assert found.unused_labels == {"failed by the judge": 1, "skipped by the scorer, which did not ask the judge": 1}

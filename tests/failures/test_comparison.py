@@ -27,12 +27,8 @@ def test_each_change_has_its_word_and_its_p(analyzed):
     before = ["forgot"] * 12 + ["drifted"] * 3 + ["repeated"] * 8 + [None] * 37
     after = [None] * 12 + ["drifted"] * 4 + [None] * 7 + ["misunderstood"] * 2 + [None] * 35
     compared = changes(analyzed, before, after)
-    assert {label: change.kind for label, change in compared.items()} == {
-        "forgot": "gone",
-        "drifted": "no evidence",
-        "repeated": "gone",
-        "misunderstood": "new",
-    }
+    kinds = {label: change.kind for label, change in compared.items()}
+    assert kinds == {"forgot": "gone", "drifted": "no evidence", "repeated": "gone", "misunderstood": "new"}
     p = {"drifted": mcnemar(0, 1), "misunderstood": mcnemar(0, 2), "forgot": mcnemar(12, 0), "repeated": mcnemar(8, 0)}
     adjusted = dict(zip(p, holm([*p.values()]), strict=True))
     assert {label: change.p_holm for label, change in compared.items()} == pytest.approx(adjusted)

@@ -20,7 +20,7 @@ def grouped(judge, symptoms):
     return asyncio.run(group_symptoms(judge, CELL, symptoms))
 
 
-@settings(max_examples=1000)
+@settings(max_examples=200)
 @given(
     groups=st.lists(st.tuples(st.text(max_size=8), st.lists(st.integers(-3, 15), max_size=12)), max_size=6),
     count=st.integers(0, 12),
@@ -38,7 +38,7 @@ def test_whatever_a_judge_writes_each_symptom_is_in_one_group(groups, count):
             assert names[code] == " ".join(groups[first][0].split())
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])  # nothing changes the run
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])  # nothing changes the run
 @given(data=st.data())
 def test_every_failure_is_in_one_issue_whatever_the_judge_says(analyzed_once, data):
     numbers = st.lists(st.integers(-1, 14), max_size=14)

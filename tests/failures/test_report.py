@@ -24,12 +24,8 @@ def states(report):
 
 
 def test_without_a_judge_failures_are_told_apart_by_label_and_place(analyzed):
-    analyses = {
-        **failing(["a", "b"]),
-        **failing(["c"], where="pay", first=2),
-        **failing(["d"], "forgot", first=3),
-        **dict.fromkeys(["s4", "s5", "s6", "s7", "s8", "s9"]),
-    }
+    analyses = {**failing(["a", "b"]), **failing(["c"], where="pay", first=2), **failing(["d"], "forgot", first=3)}
+    analyses |= dict.fromkeys(["s4", "s5", "s6", "s7", "s8", "s9"])
     report = find_failures(analyzed(analyses))
     assert counts(report) == {"missing_call at refund": 2, "forgot at refund": 1, "missing_call at pay": 1}
     first = report.issues[0]
@@ -133,25 +129,20 @@ def test_the_name_of_the_agent_tells_files_apart(analyzed):
         find_failures(analyzed(failing(["a"]), agent="Bot.1"))
 
 
-@pytest.mark.parametrize(
-    "content", ["{", "[]", '{"agent": "agent", "scorer": "failure_analysis", "issues": [{"id": "../x"}]}']
-)
-def test_a_file_that_somebody_broke_is_left_alone(analyzed, content):
+def test_a_file_that_somebody_broke_is_left_alone(analyzed):
     run = analyzed(failing(["a"]))
     path = find_failures(run).path
-    path.write_text(content)
-    with pytest.raises(StoreError, match=r"not a valid file of issues"):
-        find_failures(run)
-    assert path.read_text() == content
+    for content in ("{", "[]", '{"agent": "agent", "scorer": "failure_analysis", "issues": [{"id": "../x"}]}'):
+        path.write_text(content)
+        with pytest.raises(StoreError, match=r"not a valid file of issues"):
+            find_failures(run)
+        assert path.read_text() == content
 
 
 def test_shares_are_corrected_by_what_people_say_of_the_analysis(analyzed):
     """People agree with nine of ten failures of a kind, and disagree with all of another."""
-    analyses = {
-        **failing(["a"] * 20),
-        **failing(["b"] * 20, where="pay", first=20),
-        **{f"s{at}": ("none_visible", "", "") for at in range(40, 60)},
-    }
+    analyses = {**failing(["a"] * 20), **failing(["b"] * 20, where="pay", first=20)}
+    analyses |= {f"s{at}": ("none_visible", "", "") for at in range(40, 60)}
     run = analyzed(analyses)
     labels = [
         HumanLabel(sample=name, scorer="failure_analysis", value=float(at >= 18)) for at, name in enumerate(analyses)
@@ -166,11 +157,8 @@ def test_shares_are_corrected_by_what_people_say_of_the_analysis(analyzed):
 
 def test_another_label_by_people_takes_a_sample_out_of_an_issue(analyzed):
     """Where only some samples were analyzed, shares are still of all of them."""
-    analyses = {
-        **failing(["a"] * 12),
-        **failing(["b"] * 12, "forgot", first=12),
-        **{f"s{at}": None for at in range(24, 48)},
-    }
+    analyses = {**failing(["a"] * 12), **failing(["b"] * 12, "forgot", first=12)}
+    analyses |= {f"s{at}": None for at in range(24, 48)}
     run = analyzed(analyses)
     labels = [HumanLabel(sample=f"s{at}", scorer="failure_analysis", value=0.0) for at in range(24)]
     add_labels(run, labels)

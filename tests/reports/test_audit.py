@@ -92,28 +92,19 @@ def test_as_many_disagreements_are_shown_as_are_asked_for(audit_saying):
 
 
 def test_what_is_refused_is_said_with_its_reason_and_has_no_number():
-    refused = PLAIN.model_copy(
-        update={"guarantee": Guarantee(alpha=0.1, delta=0.05, unavailable_reason="no verdict is sure")}
-    )
+    guarantee = Guarantee(alpha=0.1, delta=0.05, unavailable_reason="no verdict is sure")
+    refused = PLAIN.model_copy(update={"guarantee": guarantee})
     text = words(shown(Audit(run=1, scorers=[refused])))
     assert "tone not audited: 5 labels are too few mean judge's mean (raw) 0.500" in text
-    assert (
-        "no guarantee that people disagree with at most 10% of the verdicts, with a probability of 95%: no verdict is sure"
-        in text
-    )
+    reason = "with at most 10% of the verdicts, with a probability of 95%: no verdict is sure"
+    assert f"no guarantee that people disagree {reason}" in text
     assert [part.name for part in refused.sections] == ["mean", "guarantee"]
     assert "corrected," not in text
 
 
 def test_a_judge_that_never_varies_has_no_shares_of_its_variance():
-    noise = Repeatability(
-        samples=2,
-        repeats=4,
-        max_repeats=4,
-        flip_rate=Estimate(value=0),
-        near=Estimate(value=0),
-        components={"repeat": 0},
-    )
+    never, counts = Estimate(value=0), {"samples": 2, "repeats": 4, "max_repeats": 4}
+    noise = Repeatability(**counts, flip_rate=never, near=never, components={"repeat": 0})
     [_, found] = PLAIN.model_copy(update={"noise": noise}).sections
     assert found.notes == ("2 samples with several repeats, 4 repeats in all",)
 
@@ -134,13 +125,8 @@ def test_a_run_without_judges_says_so():
 
 def test_of_many_labels_the_first_are_shown_and_the_others_counted():
     confusion = {f"label {number}": {f"label {number}": 1} for number in range(15)}
-    text = shown(
-        Audit(
-            run=1,
-            scorers=[PLAIN.model_copy(update={"agreement": {"alpha": Estimate(value=1)}, "confusion": confusion})],
-        ),
-        width=300,
-    )
+    found = PLAIN.model_copy(update={"agreement": {"alpha": Estimate(value=1)}, "confusion": confusion})
+    text = shown(Audit(run=1, scorers=[found]), width=300)
     assert "label 11" in text
     assert "and 3 more labels" in text
 

@@ -62,19 +62,8 @@ def test_what_is_not_scored_has_no_value():
 
 
 def test_what_a_spreadsheet_would_run_has_an_apostrophe_before_it_and_numbers_and_other_text_stay_as_they_are():
-    formulas = [
-        "=1+1",
-        "+SUM(A1)",
-        "-2+3+cmd|' /C calc'!A0",
-        "@SUM(1)",
-        "\t=1",
-        "\r=1",
-        "\n=1",
-        "\uff1d1+1",
-        "-",
-        "--1",
-    ]
-    for text in (*formulas, "+1 2"):
+    commands = ["=1+1", "+SUM(A1)", "-2+3+cmd|' /C calc'!A0", "@SUM(1)", "\uff1d1+1"]
+    for text in (*commands, "\t=1", "\r=1", "\n=1", "-", "--1", "+1 2"):
         assert cells(reasoned(text))[0]["reason"] == f"'{text}"
     for text in ("-5", "+49123", "-1.5e-7", "1", "a=1", "'=1", " =1", "", "0"):
         assert cells(reasoned(text))[0]["reason"] == text

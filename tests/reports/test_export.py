@@ -88,26 +88,24 @@ def test_a_line_of_json_is_the_whole_row(text, run_of, tmp_path):
     assert [Row.model_validate_json(line)] == list(run)
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
+def test_what_cannot_be_written_is_refused_before_the_run(run, tmp_path):
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "file").touch()
+    for name, said in (
         (
             "scores.txt",
-            r"unsupported extension \'\.txt\'; supported: \.html, \.json, \.jsonl, \.csv, \.parquet, \.xml, \.md",
+            r"unsupported extension '\.txt'; supported: \.html, \.json, \.jsonl, \.csv, \.parquet, \.xml, \.md",
         ),
         ("scores", "unsupported extension ''"),
         ("-", "unsupported extension ''"),
         ("no/folder/scores.csv", "there is no folder .*folder; create it first"),
         ("folder.csv", "is a folder"),
         ("file/scores.csv", "there is no folder"),
-    ],
-)
-def test_what_cannot_be_written_is_refused_before_the_run(name, said, run, tmp_path):
-    (tmp_path / "folder.csv").mkdir()
-    (tmp_path / "file").touch()
-    for refuse in (lambda path: check_writable(path, REPORT_WRITERS), lambda path: report(run, path)):
+    ):
         with pytest.raises(ConfigError, match=said):
-            refuse(tmp_path / name)
+            check_writable(tmp_path / name, REPORT_WRITERS)
+        with pytest.raises(ConfigError, match=said):
+            report(run, tmp_path / name)
 
 
 def test_parquet_without_its_library_is_refused_before_the_run(monkeypatch, tmp_path):

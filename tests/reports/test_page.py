@@ -780,32 +780,17 @@ def hostile(tmp_path_factory) -> Path:
                 for where, problem in ((1, None), (evil, evil))
             ],
         }
-        return Score.scored(
-            f"evil {evil}",
-            0.5,
-            label=evil,
-            reason=f"{evil} message 1, message 999",
-            details=details,
-            calls=[calls],
-            warnings=[evil],
-        )
+        said = {"label": evil, "reason": f"{evil} message 1, message 999", "warnings": [evil]}
+        return Score.scored(f"evil {evil}", 0.5, details=details, calls=[calls], **said)
 
     def one(text: str) -> Sample:
-        parts = (
-            TextPart(text),
-            ReasoningPart(text),
-            RefusalPart(text),
-            MediaPart(kind="image", url=text, name=text, mime_type=text),
-            OtherPart({text: text}),
-        )
+        image = MediaPart(kind="image", url=text, name=text, mime_type=text)
+        parts = (TextPart(text), ReasoningPart(text), RefusalPart(text), image, OtherPart({text: text}))
+        calls = [ToolCall(text, {text: text}), ToolCall(text, args_raw=text, args_error=text)]
         messages = [
             SystemMessage(text),
             HumanMessage(parts, name=text),
-            AIMessage(
-                parts,
-                agent=text,
-                tool_calls=[ToolCall(text, {text: text}), ToolCall(text, args_raw=text, args_error=text)],
-            ),
+            AIMessage(parts, agent=text, tool_calls=calls),
             ToolMessage(text, name=text, is_error=True),
         ]
         made = Sample.of(

@@ -174,18 +174,10 @@ def test_a_run_that_keeps_no_text_is_refused_with_the_way_out():
 
 def test_the_script_has_no_way_to_make_text_into_more_or_to_send_it():
     script = join_scripts(SCRIPTS).replace('"http://www.w3.org/2000/svg"', "")
-    sinks = (
-        "innerHTML",
-        "insertAdjacent",
-        "outerHTML",
-        "document.write",
-        "eval",
-        "Function(",
-        "fetch",
-        "XMLHttp",
-        "import(",
-    )
-    assert [sink for sink in (*sinks, "http") if sink in script] == []
+    markup = ("innerHTML", "insertAdjacent", "outerHTML", "document.write")
+    assert [
+        sink for sink in (*markup, "eval", "Function(", "fetch", "XMLHttp", "import(", "http") if sink in script
+    ] == []
 
 
 def test_what_was_recorded_can_end_no_script():

@@ -2,11 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 
 from judgekit.stats.calibration import expected_calibration_error
-
-VERDICTS = st.lists(st.tuples(st.integers(0, 10).map(lambda tenth: tenth / 10), st.booleans()), min_size=1)
 
 
 def test_the_error_is_the_distance_of_confidence_and_accuracy_over_bins_of_equal_width():
@@ -36,17 +33,14 @@ def test_few_samples_of_a_calibrated_judge_show_an_error_that_is_chance():
         assert mean_error(samples) == pytest.approx(0.4 / np.sqrt(samples), rel=0.15)
 
 
-@pytest.mark.parametrize(
-    ("confidence", "correct", "told"),
-    [
+def test_what_is_no_confidence_is_refused():
+    for confidence, correct, told in (
         ([0.5, 1.5], [0, 1], r"in \[0, 1\], found 1\.5"),
         ([0.5, float("nan")], [0, 1], r"in \[0, 1\], found nan"),
         ([0.5], [2], r"in \[0, 1\], found 2"),
         ([0.5], [0, 1], "two lists of one length"),
-    ],
-)
-def test_what_is_no_confidence_is_refused(confidence, correct, told):
-    with pytest.raises(ValueError, match=told):
-        expected_calibration_error(confidence, correct)
+    ):
+        with pytest.raises(ValueError, match=told):
+            expected_calibration_error(confidence, correct)
     with pytest.raises(ValueError, match="1 or more bins"):
         expected_calibration_error([], [], bins=0)

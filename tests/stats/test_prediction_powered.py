@@ -175,24 +175,18 @@ def test_where_nothing_can_be_said_there_is_no_mean():
     assert ppi_mean([1, 0], [1, 1], [], groups=list("ab")) is not None
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_values_and_shares_that_cannot_be_are_refused():
+    for arguments, message in (
         (([0, 1], [1], [1]), "expected one judged value for each of 2 labels, found 1"),
         (([0, 1], [1, 1], [1, 1.5]), r"expected values in \[0, 1\], found 1\.5"),
         (([0, -1], [1, 1], [1]), r"expected values in \[0, 1\], found -1"),
         (([0, float("nan")], [1, 1], [1]), "expected a list of finite numbers"),
-    ],
-)
-def test_values_that_cannot_be_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        ppi_mean(*arguments)
-
-
-@pytest.mark.parametrize("shares", [(0.5, 0.4), (1.5, -0.5), ()])
-def test_shares_that_are_not_those_of_a_whole_are_refused(shares):
-    with pytest.raises(ValueError, match="expected shares of 0 or more that sum to 1, found"):
-        stratified_ppi_mean([Stratum([0, 1], [0, 1], [], share) for share in shares])
+    ):
+        with pytest.raises(ValueError, match=message):
+            ppi_mean(*arguments)
+    for shares in ((0.5, 0.4), (1.5, -0.5), ()):
+        with pytest.raises(ValueError, match="expected shares of 0 or more that sum to 1, found"):
+            stratified_ppi_mean([Stratum([0, 1], [0, 1], [], share) for share in shares])
 
 
 def verdicts(random, runs, n, share, sensitivity, specificity):

@@ -48,14 +48,11 @@ def test_the_standard_error_is_that_of_independent_units():
         assert Units.of(values, groups).standard_error() == (error if not error else pytest.approx(error))
 
 
-@pytest.mark.parametrize(
-    ("values", "groups", "told"),
-    [
+def test_what_is_no_list_of_numbers_with_a_group_each_is_refused():
+    for values, groups, told in (
         ([0.5, float("nan")], None, "expected a list of finite numbers"),
         ([[0.5, 1]], None, "expected a list of finite numbers"),
         ([0.5, 1], ["a"], "expected one group for each of 2 values, found 1"),
-    ],
-)
-def test_what_is_no_list_of_numbers_with_a_group_each_is_refused(values, groups, told):
-    with pytest.raises(ValueError, match=told):
-        Units.of(values, groups)
+    ):
+        with pytest.raises(ValueError, match=told):
+            Units.of(values, groups)
