@@ -151,6 +151,12 @@ def test_labels_count_for_each_run_of_the_same_recordings(run, judged, said):
     assert (found.labels, found.selection) == (2, "unknown")
 
 
+def test_labels_that_were_drawn_by_the_verdicts_of_a_run_in_another_file_are_not_drawn_by_these(run, said):
+    here = read(run)
+    add_labels(here, said({0: 1}, selection="stratified", run=9, recordings=here.recordings))
+    assert [(one.run, one.number, one.selection) for one in stored_labels(here)] == [(1, 0, None)]
+
+
 def test_labels_that_a_scorer_with_another_scale_does_not_know_are_left_out(run, judged, said):
     add_labels(read(run), said({0: "fitting", 1: 1}))
     other = read(judged(VERDICTS, store=run.store.path, scale={"good": 1.0, "bad": 0.0}))
