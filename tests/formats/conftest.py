@@ -1,4 +1,4 @@
-"""Checks for values of a recording that a reader loses."""
+"""Checks for values of a recording that a reader loses, and of readers with damaged records."""
 
 import json
 import re
@@ -10,7 +10,9 @@ import pytest
 from pydantic import JsonValue, ValidationError
 
 from judgekit.errors import TraceError
+from judgekit.formats.conversations import _without_surrogates
 from judgekit.formats.readers.base import Reader
+from judgekit.traces.recording import TraceWarning
 from judgekit.traces.sample import Sample
 
 
@@ -114,3 +116,64 @@ def forgotten() -> Callable[..., list[str]]:
         return any(place in path for place in places)
 
     return find
+
+
+JUNK: list[JsonValue] = [
+    *(None, True, -1, 10**400, float("nan")),
+    *("", "x", "{", "system", "user", "assistant", "tool", "\ud800"),
+    *([], [None], [[]], {}, {"": {}}, ["x"]),
+]
+
+
+@pytest.fixture(scope="session")
+def no_question() -> TraceWarning:
+    """The warning about a conversation in which the user says nothing."""
+    return TraceWarning(
+        'no user message; if only responses were logged, add their requests: {"request": ..., "response": ...}'
+    )
+
+
+def places(value: JsonValue) -> Iterator[tuple[list | dict, int | str]]:
+    """Yield every place of a value in a document."""
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        yield value, key
+        if isinstance(inner, list | dict):
+            yield from places(inner)
+
+
+@pytest.fixture(scope="session")
+def crashes() -> Callable[..., list[str]]:
+    """Return errors other than `TraceError` that a reader raises for documents with random changes."""
+
+    def find(reader: Reader, document: JsonValue, times: int = 50) -> list[str]:
+        random = Random()  # noqa: S311 - no secret
+        raised: list[str] = []
+        for _ in range(times):
+            copy = [json.loads(json.dumps(document))]
+            for _ in range(random.choice([1, 1, 3])):
+                holder, key = random.choice(list(places(copy)))
+                holder[key] = json.loads(json.dumps(random.choice(JUNK)))  # a copy, which the next change may go into
+            try:
+                reader.recognizes(copy[0])
+                records = map(_without_surrogates, reader.records(copy[0]))  # as files are read
+                made = [reader.sample(record, index) for index, record in enumerate(records)]
+                assert all(isinstance(one, Sample) for one in made)
+            except (TraceError, ValidationError):
+                continue
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is told
+                raised.append(f"{error!r} of {copy[0]!r:.2000}")
+        return raised
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def intact(forgotten, crashes) -> Callable[..., None]:
+    """Check that a reader forgets nothing of documents, and that damage to them raises only errors of ours."""
+
+    def check(reader: Reader, *documents: JsonValue, most: int = 60) -> None:
+        for document in documents:
+            assert forgotten(reader, document, most) == []
+            assert crashes(reader, document, min(most, 50)) == []
+
+    return check

@@ -101,20 +101,6 @@ def test_what_is_no_point_in_time_stays():
         assert [warning.path for warning in found.warnings] == ["at"]
 
 
-def test_what_nobody_takes_is_left_over_in_its_own_shape():
-    found = FieldTracker(
-        {"a": {"x": 1, "y": None}, "b": [{"x": 1}, {"x": 2, "y": 3}, 5], "c": [{"x": 1}], "d": {}, "e": [None]}
-    )
-    found.object("a")
-    for item in found.items("b"):
-        if isinstance(item, FieldTracker):
-            item.take("x")
-    for item in found.objects("c"):
-        item.take("x")
-    assert found.leftover() == {"a": {"x": 1}, "b": [{}, {"y": 3}], "d": {}, "e": [None]}
-    assert found.leftover() == {}
-
-
 def test_what_a_part_has_given_away_is_not_left_over_in_the_whole():
     found = FieldTracker({"a": {"x": 1, "b": {"y": 2}}})
     inner = found.object("a")
@@ -148,20 +134,6 @@ def test_warnings_and_errors_say_where():
     assert str(inner.type_error("d", "a string")) == "a[1].b.d: expected a string, found nothing"
 
 
-@pytest.mark.parametrize(
-    ("take", "value", "found"),
-    [
-        ("objects", 5, "a: expected a list, found 5"),
-        ("objects", [{}, 5], "a[1]: expected an object, found 5"),
-        ("items", {}, "a: expected a list, found {}"),
-    ],
-)
-def test_a_list_of_messages_or_calls_must_be_one(take, value, found):
-    with pytest.raises(TraceError) as raised:
-        getattr(FieldTracker({"a": value}), take)("a")
-    assert str(raised.value) == found
-
-
 @pytest.mark.parametrize("value", [5, {}, [{"x": 1}, 5]])
 def test_a_list_of_details_that_is_none_stays(value):
     found = FieldTracker({"a": value})
@@ -173,15 +145,6 @@ def test_a_list_of_details_that_is_none_stays(value):
 def test_a_record_is_an_object():
     with pytest.raises(TraceError, match=r"^the record: expected an object, found \[1\]$"):
         FieldTracker.of([1])
-
-
-def test_json_in_texts_is_unpacked():
-    found = FieldTracker({"a": '{"x": 1}', "b": " [2]", "c": "5", "d": "{", "e": 5, "f": "[" * 10**5})
-    found.unpack(*"abcdefg")
-    assert found.object("a").take("x") == 1
-    assert found.items("b") == [2]
-    assert found.leftover() == {"c": "5", "d": "{", "e": 5, "f": "[" * 10**5}
-    assert [warning.path for warning in found.warnings] == ["d", "f"]
 
 
 values = st.recursive(

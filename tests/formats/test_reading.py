@@ -6,7 +6,6 @@ import os
 import re
 import threading
 import tracemalloc
-import warnings
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.errors import ConfigError, TraceError
-from judgekit.formats.files import parse_json
 from judgekit.formats.readers import READERS
 from judgekit.formats.reading import Recordings, read
 from judgekit.formats.writing import write as write_samples
@@ -131,12 +129,6 @@ def test_a_file_that_cannot_be_read_is_an_error_that_names_it(write):
         with pytest.raises(TraceError, match=f"^{re.escape(f'{path}: {found}')}") as raised:
             list(read(path))
         assert (raised.value.path, raised.value.index, raised.value.line) == (path, None, None)
-
-
-@pytest.mark.parametrize("content", ["\n \n", BOM + b"\n"], ids=["blank", "BOM"])
-def test_a_blank_file_is_an_error_even_when_its_format_is_given(write, content):
-    with pytest.raises(TraceError, match=r"has only blank lines$"):
-        list(read(write("a.jsonl", content), "ragas"))
 
 
 def test_a_missing_file_and_a_folder_of_references_are_errors_at_once(write, tmp_path):
@@ -355,12 +347,6 @@ def test_lone_surrogates_in_text_and_keys_are_replaced_with_a_warning(write, esc
     assert sample.trace.warnings == (REPLACED,)
 
 
-def test_text_without_lone_surrogates_is_left_as_it_is(write):
-    row = '{"messages": [{"role": "user", "content": "\\ud83d\\ude00 \\u00e9"}]}'
-    [sample] = read(write("a.jsonl", row))
-    assert (sample.trace.messages[0].text, sample.trace.warnings) == ("\U0001f600 é", ())
-
-
 @pytest.mark.parametrize(
     ("recorded", "raw", "error"),
     [
@@ -393,32 +379,6 @@ def test_a_score_that_is_no_finite_number_is_reported(write, number):
     path = write("a.jsonl", GOOD.replace("}]}", f'}}], "prediction_score": {number}}}'))
     with pytest.raises(TraceError, match=r"prediction_score: Input should be a finite number, found (nan|inf)$"):
         list(read(path, on_error="raise"))
-
-
-def test_good_files_give_no_warning(write):
-    with warnings.catch_warnings(record=True) as met:
-        warnings.simplefilter("always")
-        list(read(write("a.jsonl", GOOD)))
-    assert met == []
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        (b"[1, 2.5, null]", [1, 2.5, None]),
-        (b'"\\ud83d\\ude00"', "\U0001f600"),
-        (b'"\\ud800"', "\ud800"),
-        (b"[1e999]", [float("inf")]),
-    ],
-)
-def test_json_is_parsed_as_real_recordings_have_it(text, value):
-    assert parse_json(text) == value
-
-
-@pytest.mark.parametrize("text", [b"", b"{", b"{'a': 1}", b'"\xff"', b'"\xff\\u0041"', b'{"a": "\\u00"}'])
-def test_what_is_no_json_is_a_value_error(text):
-    with pytest.raises(ValueError, match=r".+"):
-        parse_json(text)
 
 
 def test_a_broken_line_has_one_line_number(write):
@@ -563,20 +523,6 @@ def test_a_format_of_which_there_is_nothing_is_an_error(write, name):
     path = write(name, GOOD)
     with pytest.raises(TraceError, match=f"^{re.escape(str(path))}: contains no conversations$"):
         list(read(path, format="otel"))
-
-
-def test_one_record_of_another_api_does_not_change_how_the_others_are_read(write):
-    called = {
-        "messages": [
-            {"role": "user", "content": "Weather?"},
-            {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "weather", "arguments": "{}"}}]},
-            {"role": "tool", "tool_call_id": "a", "content": "12 C"},
-        ]
-    }
-    odd = {"model": "claude-x", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
-    path = write("a.jsonl", "\n".join(map(json.dumps, [called, called, odd, called])))
-    made = list(read(path, on_error="raise"))
-    assert [sample.trace.source.format for sample in made] == ["openai-chat", "openai-chat", "anthropic", "openai-chat"]
 
 
 HI = {"role": "user", "content": "Hi"}

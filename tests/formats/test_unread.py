@@ -389,25 +389,9 @@ def test_encrypted_reasoning_is_no_unread_message(tmp_path):
     assert [sample.trace.warnings for sample in samples] == [(), ()]
 
 
-CALLED = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
-REPLIED = {"role": "assistant", "content": "Hi", "tool_calls": [CALLED], "function_call": None, "annotations": []}
-
-
 def said(extra: dict[str, JsonValue], **fields: JsonValue) -> AIMessage:
     call = ToolCall("f", {"a": 1}, id="c", extra={"requestor": "assistant"})
     return AIMessage.model_validate({"content": "Hi", "tool_calls": [call], "extra": extra, **fields})
-
-
-def replied(message: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    return {"raw": {"index": 0, "message": message}}
-
-
-NAMED = st.sampled_from(
-    ("role", "content", "message", "text", "type", "name", "arguments", "tool_calls", "function", "id", "items", "a")
-)
-TEXTS = st.sampled_from(("Hi", "lost", "", "assistant", "f", "function", '{"a": 1}', "{}")) | st.just(None) | st.just(1)
-NODES = st.recursive(TEXTS, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMED, inner, max_size=4))
-PLACES = st.sampled_from(("content", "tool_calls", "role", "message", "index", "a"))
 
 
 NAMES = ["content", "text", "parts", "items", "blocks", "message", "payload", "body", "value", "kwargs", "data", "x"]

@@ -4,11 +4,10 @@ import pytest
 
 from judgekit import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
 from judgekit.errors import TraceError
-from judgekit.formats.blocks.anthropic import is_anthropic, read_messages, read_system, read_tools, read_usage
+from judgekit.formats.blocks.anthropic import read_messages, read_usage
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.anthropic import read_events, split_responses
 from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, TextPart
-from judgekit.traces.recording import ToolDefinition
 
 
 def user(*blocks: object) -> dict:
@@ -250,42 +249,6 @@ def test_input_tokens_include_those_of_the_cache_and_the_counts_are_kept():
     )
     assert read_usage(FieldTracker({"cache_read_input_tokens": 100})).input_tokens is None
     assert read_usage(None) is None
-
-
-def test_instructions_and_tools_stand_beside_the_messages():
-    request = FieldTracker(
-        {
-            "system": [text("Be brief", cache_control={"ttl": "1h"}), text("Be kind")],
-            "tools": [
-                {"name": "f", "description": "d", "input_schema": {"type": "object"}, "strict": True},
-                {"type": "web_search_20250305", "name": "web_search", "max_uses": 2},
-                {"type": "mcp_toolset", "mcp_server_name": "x"},
-            ],
-        }
-    )
-    [system] = read_system(request)
-    assert system.content == (TextPart("Be brief", extra={"cache_control": {"ttl": "1h"}}), TextPart("Be kind"))
-    assert read_system(FieldTracker({"system": "Be brief"})) == [SystemMessage("Be brief")]
-    assert read_system(FieldTracker({})) == []
-    assert read_tools(request.objects("tools")) == [
-        ToolDefinition("f", description="d", parameters={"type": "object"}, extra={"strict": True}),
-        ToolDefinition("web_search", extra={"type": "web_search_20250305", "max_uses": 2}),
-        ToolDefinition("mcp_toolset", extra={"type": "mcp_toolset", "mcp_server_name": "x"}),
-    ]
-
-
-def test_messages_are_told_from_those_of_others_by_their_blocks():
-    hi = {"role": "user", "content": "Hi"}
-    assert is_anthropic([hi, assistant(call("f", "1"))])
-    assert is_anthropic([hi, assistant({"type": "thinking", "thinking": ""})])
-    assert is_anthropic([hi, assistant(text("x"), type="message", model="claude", stop_reason="end_turn")])
-    assert not is_anthropic([hi, assistant(text("x"))])
-    assert is_anthropic([hi, assistant(call("f", "1"), tool_calls=[])])  # a column that others use
-    assert not is_anthropic([hi, assistant(call("f", "1"), tool_calls=[{"name": "f"}])])
-    assert not is_anthropic([user({"type": "image_url", "image_url": "u"}), assistant(call("f", "1"))])
-    assert not is_anthropic([assistant(call("f", "1")), {"role": "tool", "content": ""}])
-    assert not is_anthropic([user({"type": "image"}), user({"type": "tool_use"})])
-    assert not is_anthropic([[], None, 5])
 
 
 START = {"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "content": []}}

@@ -5,7 +5,7 @@ from pydantic import JsonValue
 
 from judgekit import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
 from judgekit.errors import TraceError
-from judgekit.formats.blocks.otel import is_otel, read_instructions, read_message, read_usage
+from judgekit.formats.blocks.otel import read_instructions, read_message, read_usage
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, TextPart
 
@@ -111,21 +111,6 @@ def test_what_is_no_message_is_refused_with_its_place(source: JsonValue, error: 
     with pytest.raises(TraceError) as refused:
         read_message(FieldTracker.of(source))
     assert error in str(refused.value)
-
-
-def test_messages_are_told_from_those_of_others_by_their_parts() -> None:
-    cases = [
-        ([message("user", TEXT)], True),
-        ([message("assistant"), message("assistant", CALL)], True),
-        ([message("tool", ANSWER)], True),
-        ([message("user", {"type": "text", "text": "Hi"})], False),
-        ([message("user", {"text": "Hi"})], False),
-        ([{"parts": [TEXT]}, 5, None], False),
-        ([{"role": "user", "content": [TEXT]}], False),
-        ({"role": "user"}, False),
-    ]
-    for messages, expected in cases:
-        assert is_otel(messages) is expected
 
 
 def test_instructions_of_many_parts_are_one_message() -> None:

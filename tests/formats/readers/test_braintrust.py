@@ -95,20 +95,6 @@ def test_the_exports_of_others_are_read_whole(shared_data):
         )
 
 
-def test_nothing_is_forgotten(shared_data, forgotten):
-    files = [shared_data / "exports" / name for name in FILES if name.endswith("jsonl")]
-    table = {"id": "a", "input": '{"q": "2+2?"}', "output": "4", "expected": "4", "scores": '{"x": 1, "y": null}'}
-    table |= {"metadata": {"m": 1}, "error": "late", "tags": '["t"]'}
-    shared = [[json.loads(line) for line in path.read_text().splitlines()] for path in files]
-    for document in [SDK, PROVIDERS, TRACE, [table], *shared]:
-        assert not forgotten(READER, document)
-
-
-def test_damaged_events_are_refused_or_read(crashes):
-    assert not crashes(READER, TRACE)
-    assert not crashes(READER, [{"id": "a", "input": "q", "output": "a", "expected": "e", "scores": {"x": 1}}])
-
-
 def test_an_evaluation_that_the_sdk_wrote_is_read_whole():
     samples = [READER.sample(record, 0) for record in READER.records(SDK)]
     assert detect(SDK).name == "braintrust"
@@ -310,15 +296,6 @@ def test_facts_beside_an_event_come_along():
     assert sample.trace.metadata == {"model": "m", "tags": ["x"], "event_id": "event-r"}
 
 
-def test_a_page_of_events_is_read_and_says_that_there_are_more(tmp_path):
-    path = tmp_path / "page.json"
-    path.write_text(json.dumps({"events": TRACE, "cursor": "next"}))
-    errors: list[TraceError] = []
-    [sample] = judgekit.read(path, on_error=errors.append)
-    assert (sample.id, len(sample.trace.messages)) == ("trace", 4)
-    assert [error.problem for error in errors] == ["the next page is not in this file"]
-
-
 def test_rows_of_a_dataset_are_questions_with_references():
     row = {"id": "d1", "span_id": "s", "root_span_id": "s", "is_root": True, "dataset_id": "d", "input": {"q": "2+2?"}}
     sample = read({**row, "expected": ["4", "four"]})
@@ -327,16 +304,9 @@ def test_rows_of_a_dataset_are_questions_with_references():
     assert warnings(sample) == [("contains no answer", "output")]
 
 
-@pytest.mark.parametrize(
-    "record",
-    [
-        {"input": "q", "output": "a"},
-        {"input": "q", "output": "a", "expected": "e"},
-        {"input": "q", "output": "a", "metadata": {}, "scores": 1},
-        {"root_span_id": "r", "span_id": "s"},
-        ["text"],
-        [],
-    ],
-)
-def test_other_rows_are_not_of_braintrust(record):
-    assert not READER.recognizes(record)
+def test_nothing_is_forgotten_and_nothing_crashes(shared_data, intact):
+    files = [shared_data / "exports" / name for name in FILES if name.endswith("jsonl")]
+    table = {"id": "a", "input": '{"q": "2+2?"}', "output": "4", "expected": "4", "scores": '{"x": 1, "y": null}'}
+    table |= {"metadata": {"m": 1}, "error": "late", "tags": '["t"]'}
+    shared = [[json.loads(line) for line in path.read_text().splitlines()] for path in files]
+    intact(READER, SDK, PROVIDERS, TRACE, [table], *shared)

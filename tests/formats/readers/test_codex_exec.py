@@ -252,13 +252,6 @@ def test_events_are_recognized(value):
     assert detect(value).name == "codex-exec"
 
 
-@pytest.mark.parametrize(
-    "value", [{"type": "item.completed"}, {"type": "error", "message": "x"}, [], "x", {"type": []}]
-)
-def test_nothing_else_is(value):
-    assert not READER.recognizes(value)
-
-
 def test_whatever_is_wrong_is_a_trace_error(crashes):
     assert crashes(READER, STREAM) == []
 

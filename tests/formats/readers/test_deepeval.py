@@ -100,22 +100,6 @@ def warned(case):
 CASE = {"input": "Hi", "actual_output": "Hello"}
 
 
-@pytest.mark.parametrize("name", OWN)
-def test_what_deepeval_writes_is_read_whole(name, forgotten, crashes):
-    assert counted(DATA / name) == OWN[name]
-    document = document_of(DATA / name)
-    assert forgotten(READER, document) == []
-    assert crashes(READER, document) == []
-
-
-@pytest.mark.parametrize("name", EXPORTS)
-def test_other_exports_are_read_whole(name, shared_data, forgotten, crashes):
-    path = shared_data / "exports" / name
-    assert counted(path) == EXPORTS[name]
-    assert forgotten(READER, document_of(path)) == []
-    assert crashes(READER, document_of(path)) == []
-
-
 @pytest.mark.parametrize("kind", ["goldens", "conversations"])
 def test_three_files_of_the_same_goldens_say_the_same(kind):
     whole, *others = [
@@ -282,19 +266,6 @@ def test_spans_and_images_are_named():
     }
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        {"input": "Hi", "response": "Hello", "expected_tools": []},
-        {"input": "Hi", "expected_output": "Hello"},
-        {"input": [{"role": "user", "content": "Hi"}], "output": "a", "actual_output": "b"},
-        {"messages": [{"role": "user", "content": "Hi"}], "scenario": "s", "turns": 3},
-    ],
-)
-def test_other_rows_are_not_taken_for_goldens(row):
-    assert detect(row).name != "deepeval"
-
-
 def test_columns_renamed_to_ours_are_read_as_rows(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps(CASE))
@@ -305,3 +276,10 @@ def test_columns_renamed_to_ours_are_read_as_rows(tmp_path):
 def test_an_input_that_is_not_text_is_refused():
     with pytest.raises(TraceError, match="input: expected a string, found 1"):
         READER.sample({"input": 1, "actual_output": "a"}, 0)
+
+
+def test_files_of_deepeval_are_read_whole(shared_data, intact):
+    for name, counts in {**OWN, **EXPORTS}.items():
+        path = DATA / name if name in OWN else shared_data / "exports" / name
+        assert counted(path) == counts
+        intact(READER, document_of(path))

@@ -488,12 +488,8 @@ FORMATS = {
 }
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_damaged_messages_give_a_sample_or_an_error_of_ours(name, crashes):
-    assert crashes(READERS[name], FORMATS[name]) == []
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_nothing_of_a_message_is_forgotten(name, forgotten):
-    missing = forgotten(READERS[name], FORMATS[name])
-    assert [path for path in missing if not path.endswith((".uuid", ".parentUuid", ".type", ".source"))] == []
+def test_nothing_is_forgotten_and_nothing_crashes(forgotten, crashes):
+    for name, document in FORMATS.items():
+        missing = forgotten(READERS[name], document)
+        assert [path for path in missing if not path.endswith((".uuid", ".parentUuid", ".type", ".source"))] == []
+        assert crashes(READERS[name], document) == []

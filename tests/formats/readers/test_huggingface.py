@@ -80,19 +80,6 @@ ROWS = [
 ]
 
 
-def test_nothing_is_forgotten(shared_data, forgotten):
-    for row in ROWS:
-        assert not forgotten(READER, row), row
-    for name in FILES:
-        document = [json.loads(line) for line in (shared_data / "exports" / name).read_text().splitlines()]
-        assert not forgotten(detect(document), document), name
-
-
-def test_damaged_rows_are_refused_or_read(crashes):
-    for row in ROWS:
-        assert not crashes(READER, row, times=60)
-
-
 def test_calls_and_tools_of_a_completion_are_read():
     sample = read(ROWS[0])
     assert [call.call.args for call in sample.trace.tool_calls()] == [{"id": 7}]
@@ -218,25 +205,13 @@ def test_tables_are_read(tmp_path):
     assert texts(sample.trace) == ["hi", "hello"]
 
 
-def test_other_rows_are_left_to_other_readers():
-    cases = [
-        {"prompt": "p", "completion": "c", "response": "r"},
-        {"prompt": {"raw": "p"}, "completion": "c"},
-        {"prompt": "p", "completion": None},
-        {"chosen": {"from": "gpt", "value": "a"}, "rejected": {"from": "gpt", "value": "b"}},
-        {"conversation": [{"from": "human", "value": "q"}]},
-        {"conversation_a": [HI, HELLO]},
-        {"instruction": "i", "input": {"a": 1}, "output": "o"},
-        {"question": "q", "answer": "a"},
-        {"messages": [HI], "prompt": "p", "completion": "c"},
-        {"messages": [HI], "chosen": [HI, HELLO], "rejected": [HI, NO]},
-        "text",
-        [],
-    ]
-    for row in cases:
-        assert not READER.recognizes(row)
-
-
 def test_other_rows_are_refused():
     with pytest.raises(TraceError, match=r'expected a row such as huggingface: .* found the columns "?\'input'):
         read({"input": "q"})
+
+
+def test_nothing_is_forgotten_and_nothing_crashes(shared_data, intact):
+    intact(READER, *ROWS)
+    for name in FILES:
+        document = [json.loads(line) for line in (shared_data / "exports" / name).read_text().splitlines()]
+        intact(detect(document), document)

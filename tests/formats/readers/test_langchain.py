@@ -70,7 +70,7 @@ def ai(content: object = "", **more: object) -> dict:
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-def test_the_three_shapes_are_read_alike(shape, forgotten, crashes):
+def test_the_three_shapes_are_read_alike(shape, intact):
     document = [shape(message) for message in CONVERSATION]
     assert READER.recognizes(document)
     trace = READER.sample(document, 0).trace
@@ -96,8 +96,7 @@ def test_the_three_shapes_are_read_alike(shape, forgotten, crashes):
         ToolMessage("1", tool_call_id="c1", name="add", is_error=False),
     )
     assert (trace.warnings, trace.extra) == ((), {})
-    assert forgotten(READER, document) == []
-    assert crashes(READER, document) == []
+    intact(READER, document)
 
 
 OLDER = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}}
@@ -270,22 +269,6 @@ def test_lists_and_states_are_recognized():
         assert READER.recognizes(document)
         records = READER.records(document)
         assert len([READER.sample(record, index) for index, record in enumerate(records)]) == conversations
-
-
-def test_nothing_else_is():
-    cases = [
-        None,
-        5,
-        [],
-        {},
-        [[]],
-        [{"role": "user", "content": "x"}],
-        [{"type": "human", "role": "user", "content": "x"}],
-        [{"type": "message", "content": "x"}],
-        {"user_input": [HI]},
-    ]
-    for document in cases:
-        assert not READER.recognizes(document)
 
 
 @pytest.mark.parametrize(

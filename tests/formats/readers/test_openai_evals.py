@@ -330,7 +330,7 @@ def logged(*events):
     return [LOG.sample(record, index) for index, record in enumerate(LOG.records([SPEC, *events]))]
 
 
-def test_events_are_joined_by_their_sample(forgotten, crashes):
+def test_events_are_joined_by_their_sample(intact):
     events = [
         event(0, "sampling", {"prompt": ASKED, "sampled": ["4"], "model": "m", "usage": {"prompt_tokens": 5}}),
         event(1, "sampling", {"prompt": "3+3?", "sampled": "6"}, sample="s.1"),
@@ -350,8 +350,7 @@ def test_events_are_joined_by_their_sample(forgotten, crashes):
     assert ([one.text for one in second.trace.messages], second.reference) == (["3+3?", "6"], "7")
     assert first.trace.metadata == {"run_id": "23", "eval_name": "s"}
     document = [SPEC, *events, {"final_report": {"accuracy": 0.5}}]
-    assert forgotten(LOG, document) == []
-    assert crashes(LOG, document) == []
+    intact(LOG, document)
 
 
 def test_calls_that_continue_the_conversation_are_part_of_it():

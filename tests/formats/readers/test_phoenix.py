@@ -69,20 +69,6 @@ def test_the_files_of_others_are_read_whole(shared_data):
         assert trace.source.format == ("openinference" if "df" in name or "spans" in name else "phoenix")
 
 
-def test_nothing_is_forgotten(shared_data, forgotten):
-    for document in ([RUN], EXAMPLES):
-        assert not forgotten(READER, document)
-    for name in FILES:
-        text = (shared_data / "exports" / name).read_text()
-        document = json.loads(text) if name.endswith(".json") else list(map(json.loads, text.splitlines()))
-        assert not forgotten(detect(document), document), name
-
-
-def test_damaged_documents_are_refused_or_read(crashes):
-    assert not crashes(READER, [RUN])
-    assert not crashes(READER, EXAMPLES)
-
-
 def test_a_run_is_a_sample_of_the_group_of_its_example():
     [sample] = read([RUN])
     assert (sample.id, sample.group, sample.reference) == ("e1#2", "e1", "4")
@@ -139,8 +125,9 @@ def test_examples_are_questions_with_references_that_nobody_answered():
     assert alone.id == "e1"
 
 
-@pytest.mark.parametrize(
-    "value", [{"data": {"examples": []}}, {"example_id": "e", "input": "q"}, {"data": [RUN]}, ["x"], [], "x"]
-)
-def test_other_documents_are_left_to_other_readers(value):
-    assert not READER.recognizes(value)
+def test_nothing_is_forgotten_and_nothing_crashes(shared_data, intact):
+    intact(READER, [RUN], EXAMPLES)
+    for name in FILES:
+        text = (shared_data / "exports" / name).read_text()
+        document = json.loads(text) if name.endswith(".json") else list(map(json.loads, text.splitlines()))
+        intact(detect(document), document)

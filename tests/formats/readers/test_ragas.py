@@ -1,11 +1,8 @@
 """Rows of ragas."""
 
 import re
-from contextlib import suppress
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from judgekit.errors import TraceError
 from judgekit.formats.readers.ragas import RagasReader
@@ -17,7 +14,6 @@ from judgekit.traces.trace import Trace
 
 READER = RagasReader()
 UNREAD = "messages or tool calls not read, found 1"
-KEYS = st.sampled_from(["user_input", "type", "content", "tool_calls", "name", "args", "response", "metadata", "id"])
 MULTI_TURN = {
     "user_input": [
         {"type": "human", "content": "Weather in Paris and Rome?", "metadata": {"m": 1}},
@@ -139,16 +135,6 @@ def test_null_content_is_none_and_odd_values_are_kept():
     trace = READER.sample({"user_input": [message], "id": {"a": 1}}, 0).trace
     assert trace.messages == (AIMessage("", tool_calls=[ToolCall("f", "{")], extra={"metadata": 5}),)
     assert [warning.path for warning in trace.warnings] == ["id", "user_input[0].metadata"]
-
-
-@given(
-    st.recursive(st.sampled_from([None, True, 5, "x"]), lambda inner: st.lists(inner) | st.dictionaries(KEYS, inner))
-)
-def test_any_row_gives_a_sample_or_an_error_that_is_typed(row):
-    READER.recognizes(row)
-    for record in READER.records(row):
-        with suppress(TraceError):
-            assert isinstance(READER.sample(record, 0), Sample)
 
 
 def test_arguments_may_have_their_long_name():

@@ -367,29 +367,6 @@ def test_a_row_without_a_response_has_none_and_an_empty_one_is_empty():
     assert [read({"input": "q", **said}).trace.response for said in ({}, {"output": ""})] == [None, ""]
 
 
-def test_the_reference_is_a_text_or_a_list_or_else_the_expected_output():
-    cases = [
-        ({"reference": "r"}, "r", None),
-        ({"reference": ["a", " ", ""]}, None, ("a", " ", "")),
-        ({"reference": []}, None, ()),
-        ({"reference": "r", "references": ["a"]}, "r", ("a",)),
-        ({"expected_output": "e"}, "e", None),
-        ({"expected_output": {"a": 1}}, '{"a": 1}', None),
-        ({"expected_output": 42}, "42", None),
-        ({"expected_output": "e", "reference": ["a"]}, None, ("a",)),
-        ({"expected_output": "e", "references": ["a"]}, None, ("a",)),
-        ({"expected_output": "e", "reference": ""}, "e", None),
-        ({"expected_output": "e", "reference": []}, "e", None),
-        ({"expected_output": ["e", "f"]}, None, ("e", "f")),
-        ({"reference": 5}, "5", None),
-        ({"reference": ["a", 5]}, None, ("a", "5")),
-    ]
-    for row, reference, references in cases:
-        sample = read({**row, "response": "a"})
-        assert (sample.reference, sample.references) == (reference, references)
-        assert sample.fields == {name: row[name] for name in ("expected_output",) if name in row}
-
-
 def test_a_label_and_a_prediction_that_are_numbers_are_their_json():
     cases = [("a", "a"), (1, "1"), (1.0, "1"), (0.5, "0.5"), (True, "true"), (False, "false"), ("", "")]
     for label, text in cases:

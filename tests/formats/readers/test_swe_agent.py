@@ -135,23 +135,13 @@ def test_an_error_says_where_and_what_was_found(record, found):
         READER.sample(record, 0)
 
 
-@pytest.mark.parametrize(
-    "other",
-    [{"history": [{"role": "user", "content": "x"}]}, {"history": []}, {"messages": []}, {"trajectory": []}, [], None],
-)
-def test_records_of_other_formats_are_not_recognized(other):
-    assert not READER.recognizes(other)
-
-
-@pytest.mark.parametrize("document", [FILE, MINI], ids=["swe-agent", "mini"])
-def test_nothing_is_forgotten_and_nothing_crashes(document, forgotten, crashes):
-    assert forgotten(READER, document) == []
-    assert crashes(READER, document) == []
-
-
 def test_files_of_the_agent_are_read_by_name_and_in_folders(tmp_path):
     path = tmp_path / "django.traj"
     path.write_text(json.dumps(FILE), encoding="utf-8")
     (named,), (found,) = read(path), read(tmp_path)
     assert named == found
     assert named.trace.source.format == "swe-agent"
+
+
+def test_nothing_is_forgotten_and_nothing_crashes(intact):
+    intact(READER, FILE, MINI)

@@ -428,16 +428,6 @@ def test_tasks_of_two_domains_are_two_groups_and_a_simulation_without_a_domain_i
     assert told not in [one.message for one in sample.trace.warnings]
 
 
-def test_values_of_any_kind_are_refused_or_read(crashes):
-    contradicted = {**FILE, "simulations": [checked(action("f"), trial=1), *FILE["simulations"]]}
-    for document in (FILE, SOLO, contradicted, FILE["simulations"][0]):
-        assert crashes(READER, document) == []
-
-
-def test_nothing_is_forgotten(forgotten):
-    assert forgotten(READER, FILE) == []
-
-
 @pytest.mark.parametrize("criteria", [None, {}, {"actions": None}])
 def test_a_task_without_actions_expects_nothing_known(criteria):
     task = {"id": "4", "evaluation_criteria": criteria}
@@ -582,3 +572,8 @@ def test_a_reward_by_what_a_model_asserts_is_that_of_a_judge(basis, source):
     info = {**simulation["reward_info"], "reward_basis": basis}
     labels = sample_of({**FILE, "simulations": [{**simulation, "reward_info": info}]}).trace.labels
     assert labels[0] == Label("reward", 0.0, source=source)
+
+
+def test_nothing_is_forgotten_and_nothing_crashes(intact):
+    contradicted = {**FILE, "simulations": [checked(action("f"), trial=1), *FILE["simulations"]]}
+    intact(READER, FILE, SOLO, contradicted, FILE["simulations"][0])

@@ -1,11 +1,6 @@
 """Messages of the Vercel AI SDK."""
 
-from contextlib import suppress
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from judgekit import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 from judgekit.errors import TraceError
@@ -308,11 +303,6 @@ def test_messages_are_read_as_ours():
         assert pair_results(made).orphans == ()
 
 
-def test_nothing_is_forgotten(forgotten):
-    for found in [found for found, _ in MESSAGES.values()]:
-        assert forgotten(READER, found) == []
-
-
 def test_tools_of_another_kind_are_told():
     trace = READER.sample({"messages": [{"role": "user", "content": "x"}], "tools": {"f": {}}}, 0).trace
     assert [warning.path for warning in trace.warnings] == ["tools"]
@@ -341,23 +331,6 @@ def test_each_shape_is_recognized(document, identities):
     assert [sample.id for sample in samples] == identities
 
 
-def test_what_others_write_is_not_recognized():
-    cases = [
-        None,
-        [],
-        {},
-        {"messages": 5},
-        [{"role": "user", "content": "Hi"}],
-        [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}],
-        [{"role": "user", "parts": [{"type": "text", "content": "Hi"}]}],  # OpenTelemetry
-        [{"role": "user", "parts": [{"text": "Hi"}]}],  # Gemini
-        [{"role": "assistant", "parts": [{"type": "tool_call", "name": "f"}]}],
-        [{"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "f", "input": {}}]}],
-    ]
-    for document in cases:
-        assert not READER.recognizes(document)
-
-
 def test_an_error_says_where_and_what_was_found():
     cases = [
         ({"role": "martian"}, "messages[0].role: expected one of system, user, assistant, tool, data, found 'martian'"),
@@ -378,16 +351,6 @@ def test_an_error_says_where_and_what_was_found():
         assert str(error.value).startswith(found)
 
 
-@given(st.randoms(use_true_random=False), st.sampled_from([found for found, _ in MESSAGES.values()]))
-def test_a_record_with_something_odd_in_it_is_read_or_refused(replaced, random, document):
-    odd = random.choice([None, True, 7, float("nan"), "", "c", [], {}, [5], [{}], {"type": "text"}, [["x"]]])
-    broken = replaced(document, odd, random)
-    READER.recognizes(broken)
-    with suppress(TraceError, ValidationError):
-        for index, record in enumerate(READER.records(broken)):
-            READER.sample(record, index)
-
-
 def test_parts_of_an_unknown_kind_are_told_and_those_of_data_and_sources_are_not():
     parts = [{"type": "dream", "text": "sheep"}, {"type": "data-chart", "data": {}}, {"type": "source-url", "url": "u"}]
     trace = READER.sample([{"role": "user", "parts": [text("q")]}, assistant(STEP, *parts)], 0).trace
@@ -395,3 +358,7 @@ def test_parts_of_an_unknown_kind_are_told_and_those_of_data_and_sources_are_not
     assert [(one.path, one.message) for one in trace.warnings] == [
         ("messages[1].parts[1]", "unreadable part of type 'dream', kept as is")
     ]
+
+
+def test_nothing_is_forgotten_and_nothing_crashes(intact):
+    intact(READER, *(found for found, _ in MESSAGES.values()), most=30)

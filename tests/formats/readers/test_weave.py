@@ -107,17 +107,6 @@ def test_the_calls_of_others_are_read_whole(shared_data):
     assert sample.trace.messages[2].usage.input_tokens == 1
 
 
-def test_nothing_is_forgotten(shared_data, forgotten):
-    lines = (shared_data / "exports" / "weave_calls.jsonl").read_text().splitlines()
-    for document in (TRACE, EVALUATION, list(map(json.loads, lines))):
-        assert not forgotten(READER, document)
-
-
-def test_damaged_calls_are_refused_or_read(crashes):
-    assert not crashes(READER, TRACE)
-    assert not crashes(READER, EVALUATION)
-
-
 def test_a_trace_is_one_sample_with_feedback_as_labels():
     assert detect(TRACE).name == "weave"
     sample = read(*TRACE)
@@ -206,6 +195,6 @@ def test_calls_without_words_are_refused():
         read(call("answer", {}, None, id="r"))
 
 
-@pytest.mark.parametrize("value", [{"op_name": "f", "inputs": {}}, {"trace_id": "t", "inputs": {}}, ["x"], [], "x"])
-def test_other_records_are_left_to_other_readers(value):
-    assert not READER.recognizes(value)
+def test_nothing_is_forgotten_and_nothing_crashes(shared_data, intact):
+    lines = (shared_data / "exports" / "weave_calls.jsonl").read_text().splitlines()
+    intact(READER, TRACE, EVALUATION, list(map(json.loads, lines)))
