@@ -46,7 +46,6 @@ class _Source:
     """A file and the readers of its records. A file of one format has only one."""
 
     path: Location
-    path_text: str
     reader: Reader
     record_readers: RecordReaders | None = None
 
@@ -68,12 +67,11 @@ def find_conversations(
     if reader is None:
         with closing(records_in(file, columns)) as records:
             reader = detect_first(file.path, islice(records, DETECTION_ROWS))
-    name = path_text(file.path)
     is_plain = file.container == "lines" and file.encoding == "utf-8" and not columns.names
     if is_plain and isinstance(reader, JudgekitReader):
-        return reader.name, _in_own_lines(file, _Source(file.path, name, reader))
+        return reader.name, _in_own_lines(file, _Source(file.path, reader))
     is_mixed = is_detected and not reader.joins_lines
-    source = _Source(file.path, name, reader, RecordReaders(reader) if is_mixed else None)
+    source = _Source(file.path, reader, RecordReaders(reader) if is_mixed else None)
     return reader.name, _in_records(file, source, columns, session if joins_sub_agents(file, reader.name) else None)
 
 
@@ -166,14 +164,12 @@ def _in_document(
         raise TraceError(error.problem, path=file.path) from error
     if not (conversations if rows is None else rows):
         raise TraceError("contains no conversations", path=file.path)
-    name = path_text(file.path)
-    records = [FileRecord(None, record) for record in (conversations if rows is None else rows)]
     if rows is not None:
-        source = _Source(file.path, name, reader, RecordReaders(reader) if is_detected else None)
-        return reader, chain(notices, _in_rows(records, source))
-    source = _Source(file.path, name, reader)
-    numbered = enumerate(records)
-    return reader, chain(notices, (partial(_read, record, reader, source, index) for index, record in numbered))
+        source = _Source(file.path, reader, RecordReaders(reader) if is_detected else None)
+        return reader, chain(notices, _in_rows((FileRecord(None, row) for row in rows), source))
+    source = _Source(file.path, reader)
+    records = (FileRecord(None, conversation) for conversation in conversations)
+    return reader, chain(notices, (partial(_read, one, reader, source, at) for at, one in enumerate(records)))
 
 
 def _renamed(document: JsonValue, columns: Columns) -> JsonValue:
@@ -244,7 +240,7 @@ def _read(record: FileRecord, reader: Reader, source: _Source, index: int, numbe
         replaced = TraceWarning("lone surrogates, which are not valid text, replaced by U+FFFD")
         set_unvalidated(sample.trace, warnings=(*sample.trace.warnings, replaced))
     if not isinstance(reader, JudgekitReader):
-        origin = construct(TraceSource, {"format": reader.name, "path": source.path_text, "index": index})
+        origin = construct(TraceSource, {"format": reader.name, "path": path_text(source.path), "index": index})
         set_unvalidated(sample.trace, source=origin)
     return sample
 

@@ -85,9 +85,9 @@ class FieldTracker:
         name = self.first(*names)
         return None if name is None else self._fields.pop(name)
 
-    def take_if(self, name: str, *values: str) -> bool:
+    def take_if(self, name: str, *values: JsonValue) -> bool:
         """Take a field if it has one of these values. Return whether it did."""
-        if self._fields.get(name) not in values:
+        if name not in self._fields or self._fields[name] not in values:
             return False
         del self._fields[name]
         return True

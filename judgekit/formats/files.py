@@ -289,7 +289,6 @@ def _not_json(error: ValueError) -> str:
 
 
 def _encoding_name(encoding: str) -> str:
-    """Return Python's name of an encoding."""
     try:
         "".encode(encoding)
         return codecs.lookup(encoding).name

@@ -139,8 +139,7 @@ def read_spans(record: FieldTracker) -> list[Span]:
     kept: dict[str, JsonValue] = {}
     for span in pieces:
         for name in _SHARED:
-            if span.fields.peek(name) == kept.get(name):
-                span.fields.take(name)
+            span.fields.take_if(name, kept.get(name))
             kept[name] = span.fields.peek(name) or kept.get(name)
     spans: dict[tuple[str | None, str | None], Span] = {}
     alone: list[Span] = []

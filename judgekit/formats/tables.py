@@ -177,13 +177,7 @@ def parquet_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
                     yield FileRecord(None, dict(zip(names, values, strict=True)))
         except TraceError as error:
             raise TraceError(error.problem, path=file.path) from error
-        except (
-            ValueError,
-            NotImplementedError,
-            LookupError,
-            OverflowError,
-            struct.error,
-        ) as error:  # raised about what is read
+        except (ValueError, NotImplementedError, LookupError, OverflowError, struct.error) as error:
             raise TraceError(f"cannot be read: {error}", path=file.path) from error
     if empty:
         raise TraceError("contains no rows", path=file.path)

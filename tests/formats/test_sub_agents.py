@@ -11,8 +11,6 @@ from judgekit.jobs.api import run
 from judgekit.reports.html import html_report
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
 
-TASK, ANSWER = "Find a train.", "The train at 9."
-
 
 def nested(levels, text="Hi"):
     """A sample of judgekit's own with so many sub-agents, each within the one before."""

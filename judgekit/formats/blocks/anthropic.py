@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from pydantic import JsonValue
 
-from judgekit.formats.blocks.common import MEDIA, content_items, read_call, read_parts
+from judgekit.formats.blocks.common import MEDIA, content_items, read_cached_counts, read_call, read_parts
 from judgekit.formats.blocks.reply import ReplyItem, is_blank, read_user_turn, split_reply, to_content, unknown_part
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.row_facts import to_text
@@ -107,19 +107,8 @@ def read_system(request: FieldTracker) -> list[Message]:
 
 
 def read_usage(counts: FieldTracker | None) -> Usage | None:
-    """Read token counts. This API counts cache writes and reads separately, so the input is their sum."""
-    if counts is None:
-        return None
-    raw: JsonObject = {name: counts.peek(name) for name in _INPUTS if name in counts}
-    fresh, written, cached = (counts.count(name) for name in _INPUTS)
-    details = counts.object("output_tokens_details") or FieldTracker({})
-    return Usage(
-        input_tokens=None if fresh is None else fresh + (written or 0) + (cached or 0),
-        output_tokens=counts.count("output_tokens"),
-        cached_tokens=cached,
-        reasoning_tokens=details.count("thinking_tokens"),
-        extra={**raw, **counts.leftover()},
-    )
+    """Read token counts."""
+    return read_cached_counts(counts, input=_INPUTS, cached=_INPUTS[2], output="output_tokens")
 
 
 def read_tools(tools: Iterable[FieldTracker]) -> list[ToolDefinition]:

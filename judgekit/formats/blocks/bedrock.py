@@ -9,13 +9,12 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import JsonValue
 
-from judgekit.formats.blocks.common import MEDIA, read_call, read_parts
+from judgekit.formats.blocks.common import MEDIA, read_cached_counts, read_call, read_parts
 from judgekit.formats.blocks.reply import ReplyItem, is_blank, read_user_turn, split_reply, to_content, unknown_part
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import head, lookup
 from judgekit.traces.message import (
-    JsonObject,
     MediaPart,
     Message,
     OtherPart,
@@ -71,17 +70,8 @@ def read_system(request: FieldTracker) -> list[Message]:
 
 
 def read_usage(counts: FieldTracker | None) -> Usage | None:
-    """Read token counts. Cache writes and reads are counted separately, so the input is their sum."""
-    if counts is None:
-        return None
-    raw: JsonObject = {name: counts.peek(name) for name in _INPUTS if name in counts}
-    fresh, cached, written = (counts.count(name) for name in _INPUTS)
-    return Usage(
-        input_tokens=None if fresh is None else fresh + (written or 0) + (cached or 0),
-        output_tokens=counts.count("outputTokens"),
-        cached_tokens=cached,
-        extra={**raw, **counts.leftover()},
-    )
+    """Read token counts."""
+    return read_cached_counts(counts, input=_INPUTS, cached=_INPUTS[1], output="outputTokens")
 
 
 def read_tools(tools: Iterable[FieldTracker]) -> list[ToolDefinition]:

@@ -91,6 +91,22 @@ def plain_usage(sent: int | None, received: int | None) -> Usage | None:
     return None if sent is received is None else Usage(input_tokens=sent, output_tokens=received)
 
 
+def read_cached_counts(usage: FieldTracker | None, *, input: Sequence[str], cached: str, output: str) -> Usage | None:
+    """Read the token counts of an API that counts cache writes and reads apart from the first of the ``input`` fields."""
+    if usage is None:
+        return None
+    raw: JsonObject = {name: usage.peek(name) for name in input if name in usage}
+    sent = {name: usage.count(name) for name in input}
+    details = usage.object("output_tokens_details") or FieldTracker({})
+    return Usage(
+        input_tokens=None if sent[input[0]] is None else sum(filter(None, sent.values())),
+        output_tokens=usage.count(output),
+        cached_tokens=sent[cached],
+        reasoning_tokens=details.count("thinking_tokens"),
+        extra={**raw, **usage.leftover()},
+    )
+
+
 def read_counts(
     usage: FieldTracker | None,
     *,

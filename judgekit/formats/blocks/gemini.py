@@ -106,8 +106,7 @@ def read_response(chunks: Sequence[FieldTracker], candidate: int = 0) -> list[Me
         return []
     parts: list[FieldTracker | JsonValue] = []
     for answer in candidates:
-        if answer.peek("index") == candidate:
-            answer.take("index")
+        answer.take_if("index", candidate)
         if content := answer.maybe_object("content"):
             content.take_if("role", "model", "")
             parts += list_or_single(content, "parts")
@@ -248,7 +247,6 @@ def _streamed(call: ToolCall, pieces: list[JsonValue]) -> ToolCall:
 
 
 def _joined(piece: Part, next_piece: Part) -> Part | None:
-    """Join two pieces of one text."""
     for kind in (TextPart, ReasoningPart):
         if isinstance(piece, kind) and isinstance(next_piece, kind) and piece.extra.keys().isdisjoint(next_piece.extra):
             return kind(piece.text + next_piece.text, extra={**piece.extra, **next_piece.extra})
@@ -331,8 +329,8 @@ def _last(chunks: Sequence[FieldTracker], *names: str) -> FieldTracker:
         return FieldTracker({})
     last, name = having[-1]
     for chunk, its_name in having:
-        if chunk is not last and chunk.peek(its_name) == last.peek(name):
-            chunk.take(its_name)
+        if chunk is not last:
+            chunk.take_if(its_name, last.peek(name))
     return last
 
 

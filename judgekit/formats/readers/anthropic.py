@@ -214,7 +214,6 @@ class _Streamed:
                 self.errors.append(fields.get("error"))
 
     def whole(self) -> JsonObject:
-        """Return the response as if it had come in one piece."""
         for (index, name), pieces in self._pieces.items():
             block = self._blocks.setdefault(index, {"type": name})
             first = block.get(name)

@@ -238,8 +238,7 @@ class _Session:
         stop = None if "stop_reason" in whole else next(stops, None)
         for other in others:
             for name in other:
-                if other.peek(name) == whole.peek(name):
-                    other.take(name)
+                other.take_if(name, whole.peek(name))
         messages = read_message(whole, blocks)
         time = group[0].tracker.time("timestamp")
         messages = [message.model_copy(update={"timestamp": time}) for message in messages]
@@ -256,8 +255,7 @@ class _Session:
             row.tracker.take("isSidechain")
         repeated = {**self._shared, "agentId": row.thread, "parent_tool_use_id": row.thread}
         for name, value in repeated.items():
-            if row.tracker.peek(name) == value:
-                row.tracker.take(name)
+            row.tracker.take_if(name, value)
         left = row.tracker.leftover()
         self.row_fields |= left.keys() - {"toolUseResult", "tool_use_result", "message"}
         return left

@@ -158,7 +158,6 @@ class _Session:
         self._times: list[JsonValue] = []
 
     def read(self, rows: Iterable[JsonValue]) -> None:
-        """Read the rows of a log."""
         for number, row in enumerate(rows):
             where = f"[{number}]"
             if not isinstance(row, dict):
@@ -192,7 +191,6 @@ class _Session:
             self.left.append(rest)
 
     def item(self, item: FieldTracker) -> None:
-        """Read an item."""
         if item.peek("type") == "ghost_snapshot":  # a snapshot of files, for undoing
             self.left.append(item.leftover())
             return
@@ -208,7 +206,6 @@ class _Session:
                 self._turns.append(len(messages) - 1)
 
     def fields(self) -> dict[str, object]:
-        """Return the fields of the trace after all rows are read."""
         messages = self._items.messages()
         if not any(isinstance(message, HumanMessage) for message in messages):
             for position, message in reversed(self._typed):

@@ -123,7 +123,6 @@ class _Thread:
             row.warn(f"unknown event type {to_text(kind):.80}, kept as is")
 
     def sample(self, index: int) -> Sample:
-        """Return the thread after all events are read."""
         items = ItemMessages()
         for key in self._parts:
             if key is None:

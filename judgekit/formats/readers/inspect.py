@@ -191,8 +191,7 @@ def _with_output(sample: FieldTracker, messages: list[Message], raw: Sequence[Js
         return messages
     choice = output.objects("choices")[0]
     choice.take("message")
-    if output.peek("completion") == last.text:
-        output.take("completion")
+    output.take_if("completion", last.text)
     update: dict[str, object] = {"finish_reason": choice.text("stop_reason") or last.finish_reason}
     if last.model in (None, output.peek("model")):
         update["model"] = output.text("model")

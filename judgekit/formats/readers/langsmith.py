@@ -214,9 +214,9 @@ def _usage(attributes: FieldTracker) -> Usage | None:
 
 
 def _metadata(attributes: FieldTracker) -> JsonObject:
-    extra = attributes.object("extra")
-    metadata = {} if extra is None else as_object(extra.peek("metadata"))
-    if extra is not None and metadata:
+    extra = attributes.object("extra") or FieldTracker({})
+    metadata = as_object(extra.peek("metadata"))
+    if metadata:
         extra.take("metadata")
     tags = attributes.take("tags")
     return {**metadata, "tags": tags} if tags else metadata

@@ -108,7 +108,6 @@ class _Item:
     tools: list[ToolDefinition] = field(default_factory=list[ToolDefinition])
 
     def sample(self, trace: dict[str, object], index: int, facts: Mapping[str, object]) -> Sample:
-        """Return the sample, with the columns of the item as fields."""
         known: dict[str, object] = {"fields": self.columns, **facts}
         known |= {} if any(name in self.row for name in _REFERENCES) else self._references()
         return build_sample(self.row, index, {**trace, "tools": self.tools}, identity=None, **known)
@@ -124,7 +123,6 @@ class _Item:
         return {}
 
     def input(self) -> Payload:
-        """Return what the model was asked, from the columns of the item."""
         columns: list[str] = [name for name in ("input", "messages") if name in self.columns]
         columns += [name for name in self.columns if canonical_column(name) == "input"]
         for name in columns:
@@ -164,8 +162,7 @@ class _Item:
                 return payload
         for name in ("choices",) if isinstance(output, list) else ("output", "choices"):
             if sample.peek(name) and (payload := take_payload(sample, name, AIMessage)).messages:
-                if sample.peek("output_text") == payload.messages[-1].text:
-                    sample.take("output_text")
+                sample.take_if("output_text", payload.messages[-1].text)
                 return payload
         text, tools = sample.peek("output_text"), sample.peek("output_tools")
         if not isinstance(text, str) and isinstance(azure_text := self.columns.get("sample.output_text"), str):
@@ -173,8 +170,7 @@ class _Item:
         if isinstance(text, str) or tools:
             message: JsonObject = {"role": "assistant", "content": text, "tool_calls": tools or None}
             if (payload := messages_in([message], sample, "output_text", AIMessage)) is not None:
-                if sample.peek("output_json") == parse_if_json(text):
-                    sample.take("output_json")
+                sample.take_if("output_json", parse_if_json(text))
                 sample.take("output_text")
                 sample.take("output_tools")
                 return payload

@@ -68,8 +68,7 @@ class OpenAIEvalsLogReader:
         tools: list[ToolDefinition] = []
         aside = 0
         for event in events:
-            if event.peek("sample_id") == identity:
-                event.take("sample_id")
+            event.take_if("sample_id", identity)
             if isinstance(run := event.peek("run_id"), str) and metadata.setdefault("run_id", run) == run:
                 event.take("run_id")
             kind, event_data = event.peek("type"), event.maybe_object("data")

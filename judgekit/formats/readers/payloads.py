@@ -222,7 +222,6 @@ def expand(payload: JsonObject | list[JsonValue], role: Role) -> JsonValue:
 
 
 def _is_block(payload: JsonObject) -> bool:
-    """Return whether an object is a content block of a message."""
     return payload.get("type") in _BLOCKS
 
 

@@ -130,10 +130,8 @@ def _metadata(row: FieldTracker, of_response: JsonObject) -> JsonObject:
     """Return the metadata of the test, of which promptfoo's copy also holds that of the response."""
     recorded = row.object("metadata") or FieldTracker({})
     for name in recorded:
-        if name in of_response and of_response[name] == recorded.peek(name):
-            recorded.take(name)
-    if recorded.peek("_promptfooFileMetadata") == {}:
-        recorded.take("_promptfooFileMetadata")
+        recorded.take_if(name, of_response.get(name))
+    recorded.take_if("_promptfooFileMetadata", {})
     described = lookup(row.peek("testCase"), "description") or row.peek("description")
     own: JsonObject = {"description": described} if isinstance(described, str) and described else {}
     own |= {name: recorded.take(name) for name in recorded if name != "openai"}  # a copy of the imported record

@@ -107,6 +107,5 @@ def _messages(row: FieldTracker, session: JsonObject) -> list[Message]:
     row.take("parentUuid")
     row.take_if("type", "user", "assistant", "tool_result")
     for name, shared in session.items():
-        if row.peek(name) == shared:
-            row.take(name)
+        row.take_if(name, shared)
     return with_fields(messages, every=every, once=usage, extra=row.leftover())

@@ -168,8 +168,7 @@ class _Action:
         own = objects_in(message.peek("tool_calls"))
         if list(map(_filled, own)) == list(map(_filled, calls)):
             message.take("tool_calls")
-        if message.peek("token_usage") == self._step.peek("token_usage"):
-            message.take("token_usage")
+        message.take_if("token_usage", self._step.peek("token_usage"))
 
 
 def _start(step: FieldTracker) -> dict[str, object]:

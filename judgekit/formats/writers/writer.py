@@ -61,9 +61,8 @@ def verify_row(sample: Sample, index: int, row: JsonObject, reader: Reader) -> t
         return WrittenLine(None, Counter({"samples": 1})), False
     facts, written_facts = _facts(sample), _facts(written)
     missing = Counter(kind for kind, _ in (facts - written_facts).elements())
-    new = {
-        kind for kind, _ in written_facts - facts if not kind.endswith((" content.url", " content.extra"))
-    }  # a URL may hold the data
+    # A URL may hold the data.
+    new = {kind for kind, _ in written_facts - facts if not kind.endswith((" content.url", " content.extra"))}
     with suppress(TraceError):
         return WrittenLine(line, missing), not new and detect(value).name == reader.name
     return WrittenLine(line, missing), False

@@ -2,7 +2,7 @@
 
 import pytest
 
-from judgekit import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
+from judgekit import AIMessage, HumanMessage, ToolCall, ToolMessage
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.openai_responses import read_items, tools_in_items
 from judgekit.formats.field_tracker import FieldTracker
@@ -20,12 +20,20 @@ def read(*items: dict) -> list:
     return read_items(FieldTracker({"input": list(items)}).objects("input"))
 
 
+def called(name: str, args: dict, **extra: object) -> AIMessage:
+    return AIMessage(tool_calls=[ToolCall(name, args, id="1", extra={"type": f"{name}_call", **extra})])
+
+
+def answered(content: object, name: str, **fields: object) -> ToolMessage:
+    extra = {"type": f"{name}_call_output", **fields.pop("extra", {})}
+    return ToolMessage(content, tool_call_id="1", name=name, extra=extra, **fields)
+
+
 def provided(name: str, args: dict, **extra: object) -> AIMessage:
     return AIMessage(tool_calls=[ToolCall(name, args, id="1", metadata=PROVIDED, extra=extra)])
 
 
 ITEMS = {
-    "a message without a type": ([{"role": "user", "content": "Hi"}], [HumanMessage("Hi")]),
     "a message of parts": (
         [
             {
@@ -54,10 +62,6 @@ ITEMS = {
                 ]
             )
         ],
-    ),
-    "a developer's message": (
-        [{"role": "developer", "content": [{"type": "input_text", "text": "x"}], "id": "m"}],
-        [SystemMessage("x", role="developer", id="m")],
     ),
     "items of the assistant are one message": (
         [
@@ -114,26 +118,6 @@ ITEMS = {
         [
             AIMessage(tool_calls=[ToolCall("sql", {"input": "select 1"}, id="1", extra={"type": "custom_tool_call"})]),
             ToolMessage("1", tool_call_id="1", extra={"type": "custom_tool_call_output"}),
-        ],
-    ),
-    "a web search says what it found only if asked to": (
-        [
-            {"type": "web_search_call", "id": "1", "status": "completed", "action": {"type": "search", "query": "q"}},
-            SAID,
-        ],
-        [
-            AIMessage(
-                "x",
-                tool_calls=[
-                    ToolCall(
-                        "web_search",
-                        {"type": "search", "query": "q"},
-                        id="1",
-                        metadata=PROVIDED,
-                        extra={"type": "web_search_call", "status": "completed"},
-                    )
-                ],
-            )
         ],
     ),
     "sources of a web search": (
@@ -249,17 +233,8 @@ ITEMS = {
             },
         ],
         [
-            AIMessage(
-                tool_calls=[
-                    ToolCall("computer", {"type": "click", "x": 1}, id="1", extra={"type": "computer_call", "id": "cu"})
-                ]
-            ),
-            ToolMessage(
-                [MediaPart(kind="image", url="u", extra={"type": "computer_screenshot"})],
-                tool_call_id="1",
-                name="computer",
-                extra={"type": "computer_call_output"},
-            ),
+            called("computer", {"type": "click", "x": 1}, id="cu"),
+            answered([MediaPart(kind="image", url="u", extra={"type": "computer_screenshot"})], "computer"),
         ],
     ),
     "a shell": (
@@ -272,13 +247,9 @@ ITEMS = {
             },
         ],
         [
-            AIMessage(tool_calls=[ToolCall("shell", {"commands": ["ls"]}, id="1", extra={"type": "shell_call"})]),
-            ToolMessage(
-                '[{"stdout": "", "stderr": "no", "outcome": {"type": "exit", "exit_code": 2}}]',
-                tool_call_id="1",
-                name="shell",
-                is_error=True,
-                extra={"type": "shell_call_output"},
+            called("shell", {"commands": ["ls"]}),
+            answered(
+                '[{"stdout": "", "stderr": "no", "outcome": {"type": "exit", "exit_code": 2}}]', "shell", is_error=True
             ),
         ],
     ),
@@ -288,14 +259,8 @@ ITEMS = {
             {"type": "local_shell_call_output", "id": "1", "output": "a"},
         ],
         [
-            AIMessage(
-                tool_calls=[
-                    ToolCall(
-                        "local_shell", {"type": "exec", "command": ["ls"]}, id="1", extra={"type": "local_shell_call"}
-                    )
-                ]
-            ),
-            ToolMessage("a", tool_call_id="1", name="local_shell", extra={"type": "local_shell_call_output"}),
+            called("local_shell", {"type": "exec", "command": ["ls"]}),
+            answered("a", "local_shell"),
         ],
     ),
     "a patch": (
@@ -304,20 +269,8 @@ ITEMS = {
             {"type": "apply_patch_call_output", "call_id": "1", "status": "failed", "output": "no"},
         ],
         [
-            AIMessage(
-                tool_calls=[
-                    ToolCall(
-                        "apply_patch", {"type": "delete_file", "path": "p"}, id="1", extra={"type": "apply_patch_call"}
-                    )
-                ]
-            ),
-            ToolMessage(
-                "no",
-                tool_call_id="1",
-                name="apply_patch",
-                is_error=True,
-                extra={"type": "apply_patch_call_output", "status": "failed"},
-            ),
+            called("apply_patch", {"type": "delete_file", "path": "p"}),
+            answered("no", "apply_patch", is_error=True, extra={"status": "failed"}),
         ],
     ),
     "a program that calls a tool": (

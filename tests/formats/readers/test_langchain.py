@@ -1,6 +1,5 @@
 """Conversations of LangChain and LangGraph."""
 
-import json
 import re
 
 import pytest
@@ -9,7 +8,6 @@ from judgekit import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessa
 from judgekit.errors import TraceError
 from judgekit.formats.readers.langchain import LangChainReader
 from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, RefusalPart, TextPart
-from judgekit.traces.pairing import pair_results
 
 READER = LangChainReader()
 CLASSES = {"human": "HumanMessage", "ai": "AIMessage", "system": "SystemMessage", "tool": "ToolMessage"}
@@ -287,18 +285,3 @@ def test_lists_and_states_are_recognized():
 def test_an_error_says_where_in_the_record_and_what_was_found(messages, error):
     with pytest.raises(TraceError, match=f"^{re.escape(error)}"):
         READER.sample(messages, 0)
-
-
-@pytest.mark.parametrize(
-    "name", ["langchain_dumpd.json", "langchain_messages_to_dict.json", "langgraph_state_model_dump.json"]
-)
-def test_recorded_conversations(shared_data, forgotten, name):
-    document = json.loads((shared_data / "traces" / "langchain" / name).read_text())
-    assert READER.recognizes(document)
-    trace = READER.sample(document, 0).trace
-    assert [message.role for message in trace.messages] == ["user", "assistant", "tool", "tool", "tool", "assistant"]
-    assert [pair.call.name for pair in trace.tool_calls()] == ["add", "boom", "nosuch"]
-    assert [trace.messages[index].is_error for index in pair_results(trace.messages).calls] == [False, True, True]
-    assert trace.response == "3"
-    assert trace.warnings == ()
-    assert forgotten(READER, document) == []

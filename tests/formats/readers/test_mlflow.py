@@ -1,7 +1,6 @@
 import csv
 import io
 import json
-from collections import Counter
 from contextlib import suppress
 
 import pytest
@@ -160,23 +159,6 @@ def test_of_several_choices_the_first_is_read():
     made = read(trace(span("CHAT_MODEL", "chat", CHAT_IN, response, id="a"))).trace
     assert [text for _, text, _ in told(made)] == ["Be brief", "Hi", ""]
     assert [one.message.partition(";")[0] for one in made.warnings] == ["2 choices"]
-
-
-def test_the_recording_of_others_is_read_whole(shared_data, forgotten):
-    path = shared_data / "traces/mlflow/mlflow_trace.json"
-    document = json.loads(path.read_text())
-    assert detect(document).name == detect([document]).name == "mlflow"
-    sample = read(document)
-    assert sample.id == document["info"]["trace_id"]
-    # The last request has three messages and one answer. A failed tool has a span and no call in the messages.
-    assert Counter(one.role for one in sample.trace.messages) == {"user": 1, "assistant": 3, "tool": 2}
-    assert [made.call.name for made in sample.trace.tool_calls()] == ["get_weather", "bad_tool"]
-    failed = [one for one in sample.trace.messages if one.role == "tool" and one.is_error]
-    assert [(one.name, one.text) for one in failed] == [("bad_tool", "ValueError: boom")]
-    assert [tool.name for tool in sample.trace.tools] == ["get_weather"]
-    assert [(one.name, one.value, one.source) for one in sample.trace.labels] == [("correct", True, "benchmark")]
-    assert not sample.trace.warnings
-    assert not forgotten(READER, document)
 
 
 AGENT = trace(

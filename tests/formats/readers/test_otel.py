@@ -310,15 +310,6 @@ def test_messages_that_were_cut_off_are_refused_with_their_place() -> None:
         one([span("1", {"gen_ai.input.messages": '[{"role": "user", "par'})])
 
 
-def test_traces_of_one_conversation_are_joined_in_the_order_of_time() -> None:
-    def turn(identity: str, trace: str, words: str) -> dict:
-        made = span(identity, chat([text("user", words)], [text("assistant", f"{words}!")]) | {"session.id": "s"})
-        return {**made, "trace_id": trace}
-
-    made = one([turn("2", "later", "two"), turn("1", "early", "one")])
-    assert (made.id, [message.text for message in made.messages]) == ("s", ["one", "one!", "two", "two!"])
-
-
 def test_calls_without_a_span_around_them_are_one_conversation_if_they_repeat_each_other() -> None:
     def alone(identity: str, asked: list[dict], answered: list[dict], **beside: JsonValue) -> dict:
         return {**span(identity, chat(asked, answered, **beside)), "trace_id": f"t{identity}"}

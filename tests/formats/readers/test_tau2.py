@@ -522,22 +522,6 @@ def test_expected_calls_and_rewards_are_those_of_the_file(recorded):
         assert rewards == [simulation["reward_info"]["reward"]]
 
 
-def test_the_calls_of_the_agent_and_of_the_user_are_told_apart(recorded):
-    document, samples = recorded
-    raw = Counter(
-        call["requestor"]
-        for simulation in document["simulations"]
-        for message in simulation["messages"]
-        for call in message.get("tool_calls") or ()
-    )
-    for side in ("assistant", "user"):
-        assert sum(len(sample.trace.tool_calls(side)) for sample in samples) == raw[side]
-    if samples[0].domain == "telecom":
-        assert raw == {"assistant": 207, "user": 482}  # counts from the notes on formats
-        expected = [call for sample in samples for call in sample.reference_tool_calls or ()]
-        assert sum(call.compare_args is not None for call in expected) == 12
-
-
 def test_nothing_of_a_recording_is_lost_and_every_result_is_paired(recorded, lost):
     document, samples = recorded
     tasks = {task["id"]: task for task in document["tasks"]}
