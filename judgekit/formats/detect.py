@@ -137,7 +137,6 @@ def _only_fitting(value: JsonValue) -> Reader | None:
 
 
 def _keys(value: JsonValue) -> set[str]:
-    """Return the keys of an object, or of the first object in a list."""
     return _keys(value[0]) if isinstance(value, list) and value else set(as_object(value))
 
 

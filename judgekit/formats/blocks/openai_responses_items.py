@@ -188,7 +188,6 @@ def _arguments(record: FieldTracker, kind: str) -> JsonValue:
 
 
 def _provided(record: FieldTracker, kind: str, args: JsonValue, identity: str | None, name: str) -> ToolMessage | None:
-    """Read the result of a call that the provider ran."""
     content: str | Sequence[Part] = ""
     if kind == "web_search_call":
         sources = args.pop("sources", None) if isinstance(args, dict) else None

@@ -188,7 +188,6 @@ class _Session:
         return [row for row in rows if row.index not in removed]
 
     def left(self, name: str) -> JsonObject:
-        """Return the rows that are not messages, and those of abandoned branches."""
         left: dict[str, list[JsonValue]] = {name: self._kept, "abandoned": [*self._abandoned]}
         return {name: rows for name, rows in left.items() if rows}
 

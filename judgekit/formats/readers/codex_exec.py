@@ -195,7 +195,6 @@ def _add_call(items: ItemMessages, item: FieldTracker, kind: str) -> None:
 
 
 def _output(item: FieldTracker) -> JsonValue:
-    """Return the output of a call: a text, parts, or the final states of agents."""
     error = item.object("error")
     result = item.object("result")
     if error is not None and (text := error.text("message")) is not None:

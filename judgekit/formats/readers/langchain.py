@@ -274,7 +274,6 @@ def _openai_calls(fields: FieldTracker) -> list[ToolCall]:
 
 
 def _item(block: FieldTracker) -> ReplyItem:
-    """Read a block as a part, a tool call or a result."""
     kind = block.peek("type")
     if not isinstance(kind, str):
         return _part(block)

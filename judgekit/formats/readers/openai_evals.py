@@ -87,7 +87,6 @@ def _output_item(row: FieldTracker, index: int) -> Sample:
 
 
 def _item(row: FieldTracker, index: int) -> Sample:
-    """Read an item with or without a sample."""
     if not isinstance(row.peek("item"), dict):
         raise row.type_error("item", "an object")
     about, sample = _Item(as_object(row.take("item")), row), row.object("sample")
@@ -132,7 +131,6 @@ class _Item:
         return Payload()
 
     def conversation(self, sample: FieldTracker, request: Payload) -> dict[str, object]:
-        """Return the conversation as fields of a trace, with a warning if it has no answer."""
         response = self._answer(sample)
         error = as_object(sample.peek("error"))
         failed = ": ".join(str(error[name]) for name in ("code", "message") if error.get(name))

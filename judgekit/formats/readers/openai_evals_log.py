@@ -125,7 +125,6 @@ def _continued(
 
 
 def _sampled(event_data: FieldTracker) -> Payload:
-    """Return the answer, the first if several were sampled."""
     sampled = event_data.take("sampled")
     answers: list[JsonValue] = sampled if isinstance(sampled, list) else [sampled]
     first, *others = answers or [None]

@@ -378,7 +378,6 @@ def _unpack(attributes: FieldTracker, *names: str, expected: str = "JSON") -> No
 
 
 def _payloads(attributes: FieldTracker, request: str, response: str) -> ModelExchange:
-    """Read a request and a response in the format of any provider or framework."""
     _unpack(attributes, request, response)
     return _exchange(take_payload(attributes, request, HumanMessage), take_payload(attributes, response, AIMessage))
 

@@ -93,7 +93,6 @@ def _dataset(record: JsonValue) -> JsonObject | None:
 
 
 def _examples(record: JsonValue) -> list[JsonValue]:
-    """Return the examples of a dataset; any other record as it is."""
     if (dataset := _dataset(record)) is None:
         return [record]
     about: JsonObject = without(dataset, "examples")

@@ -116,7 +116,6 @@ class _Action:
         self._drop_repeated(calls)
 
     def messages(self) -> list[Message]:
-        """Return what the agent says and calls, the observations, and its answer if it gives one."""
         step = self._step
         text, observed, answer = step.take("model_output"), step.text("observations"), step.take("action_output")
         final = next((lookup(call, "function", "arguments") for call in self._finals), None)

@@ -247,7 +247,6 @@ def _outcome(part: FieldTracker, state: str, identity: str | None, name: str) ->
 
 
 def _tool(message: FieldTracker) -> list[Message]:
-    """Read results, and approvals of the user."""
     messages: list[Message] = []
     for part in message.objects("content"):
         kind = part.peek("type")

@@ -342,19 +342,6 @@ def test_calls_that_only_tools_tell_of_are_put_where_they_happened():
     assert [one.call.args for one in trace.tool_calls()] == [{"at": 1}, {"at": 2}]
 
 
-def test_agents_without_calls_of_models_say_what_was_asked_and_answered():
-    trace = read(
-        span("AGENT", "Claude", id="a", start=1, end=9, input__value="Fix it", output__value="Fixed."),
-        span("TOOL", "Bash", id="b", parent="a", start=2, input__value='{"command": "ls"}', output__value="a.py"),
-    ).trace
-    assert told(trace) == [
-        ("user", "Fix it", []),
-        ("assistant", "", ["Bash"]),
-        ("tool", "a.py", []),
-        ("assistant", "Fixed.", []),
-    ]
-
-
 def test_an_input_that_the_output_of_an_agent_repeats_is_read_once():
     asked = [{"role": "user", "content": "q"}]
     answered = [*asked, {"role": "assistant", "content": "a"}]
@@ -363,19 +350,6 @@ def test_an_input_that_the_output_of_an_agent_repeats_is_read_once():
     for spans in ([span("AGENT", **values)], [span("AGENT", **values), model]):
         [record] = READER.records(spans)
         assert [message.text for message in READER.sample(record, 0).trace.messages] == ["q", "a"]
-
-
-def test_traces_of_a_session_are_one_conversation():
-    second = llm(
-        [{"role": "user", "content": "And now?"}],
-        [{"role": "assistant", "content": "Now too"}],
-        start=9,
-        session__id="chat",
-    )
-    second["context"] = {"trace_id": "t2", "span_id": "s9"}
-    sample = read(second, llm([USER], [{"role": "assistant", "content": "Hello"}], session__id="chat"))
-    assert sample.id == "chat"
-    assert [text for _, text, _ in told(sample.trace)] == ["Hi", "Hello", "And now?", "Now too"]
 
 
 def test_calls_without_a_session_are_one_conversation_if_they_repeat_each_other():

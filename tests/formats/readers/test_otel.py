@@ -1,7 +1,6 @@
 """Spans of OpenTelemetry's conventions and of related tracers."""
 
 import json
-from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,10 +13,8 @@ from judgekit.errors import TraceError
 from judgekit.formats.readers.otel import OTelReader
 from judgekit.formats.reading import read
 from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
-from judgekit.traces.pairing import pair_results
-from judgekit.traces.recording import Label, ToolDefinition, TraceWarning
+from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.trace import Trace
-from judgekit.traces.tree import branches
 
 READER = OTelReader()
 
@@ -418,30 +415,7 @@ def all_messages(made: Trace) -> Iterator:
         yield from all_messages(child)
 
 
-RECORDED = {
-    "openai_agents_genai_live_spans.json": ({"system": 3, "user": 3, "assistant": 8, "tool": 5}, 5, 0, 2),
-    "otel_genai_client_span_tool_calls.json": ({"user": 1, "assistant": 2, "tool": 1}, 1, 0, 0),
-    "otel_genai_convention_spans.json": ({"user": 1, "assistant": 2, "tool": 2}, 2, 1, 0),
-    "otel_genai_deprecated_client_span_tool_calls.json": ({"user": 1, "assistant": 2, "tool": 1}, 1, 0, 0),
-    "otel_genai_tool_execution_span.json": ({"assistant": 1, "tool": 1}, 1, 0, 0),
-    "pydantic_ai_live_spans.json": ({"system": 1, "user": 1, "assistant": 2, "tool": 1}, 1, 0, 0),
-}
 """Messages by role, calls, errors and children of each recording, including those of children."""
-
-
-@pytest.mark.parametrize(("name", "expected"), RECORDED.items())
-def test_recordings_of_others_are_read_whole(
-    shared_data: Path, forgotten, no_question: TraceWarning, name: str, expected: tuple
-) -> None:
-    document = json.loads((shared_data / "traces" / "otel" / name).read_text())
-    made = one(document)
-    messages = list(all_messages(made))
-    calls = sum(len(message.tool_calls) for message in messages if isinstance(message, AIMessage))
-    errors = sum(message.is_error is True for message in messages if isinstance(message, ToolMessage))
-    assert (Counter(message.role for message in messages), calls, errors, len(made.children)) == expected
-    assert all(len(pair_results(one.trace.messages).calls) == len(one.trace.own_calls()) for one in branches(made))
-    assert made.warnings == (() if "user" in expected[0] else (no_question,))
-    assert forgotten(READER, document, most=60) == []
 
 
 def test_a_recording_without_content_is_refused(shared_data: Path) -> None:
