@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from judgekit import read
 
 ASK = {"role": "user", "content": "Where is my order?"}
@@ -83,19 +81,19 @@ RECORDS = {
 }
 
 
-@pytest.mark.parametrize("record", RECORDS.values(), ids=RECORDS)
-def test_the_error_that_a_record_ended_with_is_that_of_the_trace(tmp_path, record):
+def test_the_error_that_a_record_ended_with_is_that_of_the_trace(tmp_path):
     path = tmp_path / "record.jsonl"
-    path.write_text(json.dumps(record))
-    [sample] = read(path, on_error="raise")
-    assert sample.trace.error == "Boom"
+    for name, record in RECORDS.items():
+        path.write_text(json.dumps(record))
+        [sample] = read(path, on_error="raise")
+        assert sample.trace.error == "Boom", name
 
 
-@pytest.mark.parametrize("error", [None, "", " ", False, 0, {}, [], "None", "null", "NaN"])
-def test_a_field_without_an_error_is_none(tmp_path, error):
+def test_a_field_without_an_error_is_none(tmp_path):
     path = tmp_path / "record.jsonl"
-    path.write_text(json.dumps({"messages": [ASK], "error": error}))
-    assert next(iter(read(path))).trace.error is None
+    for error in [None, "", " ", False, 0, {}, [], "None", "null", "NaN"]:
+        path.write_text(json.dumps({"messages": [ASK], "error": error}))
+        assert next(iter(read(path))).trace.error is None, error
 
 
 def test_an_assertion_that_failed_is_no_error_of_the_agent(tmp_path):
