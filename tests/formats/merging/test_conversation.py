@@ -408,3 +408,35 @@ def test_calls_that_may_or_may_not_follow_one_another_are_told() -> None:
         assert said(made.messages) == expected
         assert [said(child.messages) for child in made.children] == children
         assert [one.message.partition(";")[0] for one in warnings] == told
+
+
+def test_calls_of_a_model_that_repeat_their_history_are_one_conversation() -> None:
+    cases = {
+            "history that grows": (
+                [model(S, U, to=A), model(S, U, A, R, to=DONE), model(S, U, A, R, DONE, U2, to=DONE2)],
+                [S, U, A, R, DONE, U2, DONE2],
+            ),
+            "history that is cut": ([model(U, to=DONE), model(U, DONE, U2, to=DONE2), model(DONE2, OK, to=A)], [U, DONE, U2, DONE2, OK, A]),
+            "no history": ([model(S, U, to=DONE), model(S, U2, to=DONE2)], [S, U, DONE, U2, DONE2]),
+            "no history and instructions once": ([model(S, U, to=DONE), model(U2, to=DONE2)], [S, U, DONE, U2, DONE2]),
+            "the same call twice": ([model(U, to=DONE), model(U, to=DONE)], [U, DONE]),
+            "a call that failed": ([model(S, U), model(S, U, to=DONE)], [S, U, DONE]),
+            "no answer at all": ([model(S, U)], [S, U]),
+            "history divided in another way": (
+                [
+                    model(U, to=AIMessage("Let me see", tool_calls=[CALL])),
+                    model(U, AIMessage("Let me see"), A, R, to=DONE),
+                ],
+                [U, AIMessage("Let me see", tool_calls=[CALL]), R, DONE],
+            ),
+            "instructions in the middle": (
+                [model(U, to=DONE), model(U, DONE, S, U2, to=DONE2), model(U, DONE, S, U2, DONE2, OK, to=A)],
+                [U, DONE, S, U2, DONE2, OK, A],
+            ),
+            "repeats": ([model(OK, to=DONE), model(OK, DONE, OK, to=DONE), model(OK, DONE, OK, DONE, OK, to=A)], [OK, DONE, OK, DONE, OK, A]),
+        }.values()  # fmt: skip
+    for steps, expected in cases:
+        made = trace(*steps)
+        assert said(made.messages) == said(expected)
+        assert made.children == ()
+        assert made.metadata == {}

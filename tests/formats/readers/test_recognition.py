@@ -65,6 +65,9 @@ RECOGNIZED = {
         {"question_ID": "a", "history": []}
         {"question_ID": "a", "history": [{"role": "human"}]}
     """,
+    ("openai-responses",): """
+        {"input": [{"role": "user", "content": [{"type": "input_text", "text": "Hi"}]}], "id": "a"}
+    """,
     ("rows",): """
         {"query": "x", "reference": "y"}
         {"input": "q", "output": "a"}
