@@ -38,11 +38,6 @@ def scored(values: list[float]) -> list[Score]:
     return [Score.scored("s", value) for value in values]
 
 
-@pytest.mark.parametrize(("values", "expected"), [([1], 1), ([0, 1], 0.5), ([0.25, 0.5, 0.75, 1], 0.625), ([0.1] * 10, 0.1)])  # fmt: skip
-def test_the_mean_is_the_arithmetic_mean(values, expected):
-    assert mean(scored(values)) == expected
-
-
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.randoms())
 def test_the_mean_is_exact_and_its_order_does_not_matter(values, random):
     shuffled = random.sample(values, len(values))
@@ -75,8 +70,6 @@ KNOWN = "answer_match, classification, corpus_bleu, corpus_chrf, corpus_ter, mac
         ("", "no aggregate is called ''. Known: " + KNOWN),
         ("no_such_package.m:f", "the aggregate 'no_such_package.m:f' cannot be loaded: No module named 'no_such_package'"),
         ("math:no_such_function", "the aggregate 'math:no_such_function' cannot be loaded: module 'math' has no attribute 'no_such_function'"),
-        ("math:", "the aggregate 'math:' cannot be loaded: module 'math' has no attribute ''"),
-        (":f", "the aggregate ':f' cannot be loaded: Empty module name"),
         (".m:f", "the aggregate '.m:f' cannot be loaded: the 'package' argument is required to perform a relative import for '.m'"),
         ("math:pi", "the aggregate 'math:pi' cannot be loaded: it is not a function but 3.141592653589793"),
     ],
@@ -155,7 +148,6 @@ def test_of_a_score_for_an_aggregate_of_another_package_everything_is_kept():
     ("body", "why"),
     [
         ("1 / (len(scores) - 2)", "ZeroDivisionError: division by zero"),
-        ("scores[0].details['a']", "KeyError: 'a'"),
         ("'high'", "ValueError: could not convert string to float: 'high'"),
         ("None", "TypeError: float() argument must be a string or a real number, not 'NoneType'"),
     ],

@@ -74,12 +74,9 @@ def test_a_corpus_number_is_no_mean():
     ("scorer", "responses", "remark"),
     [
         (BLEU(), ["Paris", "in Paris yes"], "; 0 since no response has 4 words: use CHRF, or BLEU(max_order=1)"),
-        (BLEU(max_order=2), ["Paris", ""], "; 0 since no response has 2 words: use CHRF, or BLEU(max_order=1)"),
         (BLEU(smooth="floor"), ["", ""], "; 0 since no response has a word"),
-        (BLEU(max_order=1), [""], "; 0 since no response has a word"),
         (BLEU(), ["in Paris yes", "in the old town"], ""),
         (BLEU(smooth="none"), ["x y z w v"], ""),
-        (BLEU(smooth="add-k"), ["Paris"], ""),
         (BLEU(max_order=1), ["Paris"], ""),
     ],
 )
@@ -90,13 +87,6 @@ def test_the_note_says_why_no_response_is_long_enough(scorer, responses, remark)
     assert total.value == pytest.approx(theirs(metric, corpus).score / 100, abs=1e-9)
     assert total.note == f"{metric.get_signature()}{remark}"
     assert not (remark and total.value)
-
-
-def test_an_empty_response_counts_in_the_corpus():
-    corpus = [("a b c d", ["a b c d"]), ("", ["e f g h"])]
-    assert corpus_bleu(scores(BLEU(), corpus)).value == pytest.approx(2.718281828459045 ** (1 - 8 / 4), abs=1e-12)
-    assert corpus_ter(scores(TER(), corpus)).value == 0.5
-    assert 0 < corpus_chrf(scores(CHRF(), corpus)).value < 1
 
 
 def test_a_ter_above_1_is_shown_beside_a_value_of_0():
@@ -116,9 +106,7 @@ def test_numbers_of_references_may_differ_and_the_signature_says_so():
     [
         (BLEU(), BLEU(lowercase=True), corpus_bleu, ("BLEU case:mixed", "BLEU case:lc")),
         (BLEU(), BLEU(tokenize="char"), corpus_bleu, ("tok:13a", "tok:char")),
-        (BLEU(), BLEU(max_order=2), corpus_bleu, ("BLEU case", "BLEU-2 case")),
         (CHRF(), CHRF(beta=3), corpus_chrf, ("chrF2 case", "chrF3 case")),
-        (CHRF(), CHRF(word_order=2), corpus_chrf, ("chrF2 case", "chrF2++ case")),
         (TER(), TER(no_punct=True), corpus_ter, ("punct:yes", "punct:no")),
     ],
 )

@@ -63,10 +63,6 @@ def test_a_number_within_the_budget_scores_1_and_one_beyond_it_0():
             assert found.reason.startswith(f"{told}, budget ")
 
 
-def test_the_reason_says_number_and_budget():
-    assert MaxTokens(8_000).score(SAMPLE).reason == "12,345 tokens, budget 8,000"
-
-
 @pytest.mark.parametrize(
     ("scorer", "why"),
     [

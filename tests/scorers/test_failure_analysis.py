@@ -91,9 +91,6 @@ def analyzed(*script, trace=REFUND, scores=LOST, **options):
     return run_sync(lambda: attempt(scorer, sample, call)), judge
 
 
-# Which samples
-
-
 def test_a_sample_that_nobody_calls_failed_is_skipped_without_a_request():
     passed = Score.scored("tool_call_f1", 0.5)
     broken = Score.failed("tone", "no")
@@ -168,9 +165,6 @@ def test_code_tells_the_judge_what_it_finds_in_sub_agents_too():
         answer(), trace=Trace(messages=[HumanMessage("hi"), AIMessage("ok")], children=[child]), scope="own"
     )
     assert "flaws begins" not in own.requests[0].messages[1].content
-
-
-# The root
 
 
 def oracle(candidates, roots):
@@ -306,9 +300,6 @@ def test_an_answer_that_contradicts_itself_is_returned_once(given, why):
     assert analyzed(given, answer())[0].value == 1
 
 
-# Quotes and messages that do not exist
-
-
 FORGED = [
     candidate(5, quote="gift_98"),  # nowhere
     candidate(5, quote="Your money is on the way."),  # in a later message
@@ -365,9 +356,6 @@ def test_what_only_the_redacted_recording_says_can_be_quoted():
     assert "ann@" not in "".join(message.content for message in judge.requests[0].messages)
 
 
-# Labels
-
-
 def test_a_team_brings_its_own_labels_which_are_part_of_the_signature(tmp_path):
     path = tmp_path / "labels.toml"
     path.write_text('[ours]\nlate = "too late"\n[tools]\ncalled_badly = "as it says"\n')
@@ -388,19 +376,15 @@ def test_a_team_brings_its_own_labels_which_are_part_of_the_signature(tmp_path):
     ("text", "why"),
     [
         (b"", "expected 1 to 100 labels"),
-        (b"[a]\n", "expected 1 to 100 labels"),
         (b'late = "x"', "late"),
         (b'[a]\nlate = "x"\n[b]\nlate = "y"', "each once"),
         (b'[a]\nnone_visible = "x"', "none_visible is always there"),
-        (b'[a]\nlate = ""', "at least 1 character"),
-        (b"[a]\nlate = 3", "valid string"),
         (b'[a]\n"LATE !" = "x"', "match pattern"),
         (b'[a]\nlate = "one\\nverdict: failed"', "in a line"),
         ('[a]\nlate = "one\u2028two"'.encode(), "in a line"),
         (b'[a]\nlate = "%s"' % (b"x" * 301), "at most 300"),
         (b"#" * 100_001, "more than 100,000 bytes"),
         (b"\xff", "decode"),
-        (b"[a", "Expected"),
         (b"a = " + b"[" * 5_000, ""),
         (b"[a]\n" + b"\n".join(b'l%d = "x"' % number for number in range(101)), "expected 1 to 100 labels"),
     ],
@@ -414,9 +398,6 @@ def test_a_file_of_labels_that_cannot_be_used_says_why(tmp_path, text, why):
     assert why in str(error.value)
     with pytest.raises(ConfigError, match=r"labels: .*missing\.toml"):
         FailureAnalysis("openai/x", labels=tmp_path / "missing.toml")
-
-
-# Asked by itself
 
 
 def test_it_is_never_asked_together_and_cannot_be_wrapped():

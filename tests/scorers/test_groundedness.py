@@ -145,7 +145,6 @@ def test_no_request_is_sent_where_the_agent_says_nothing():
         ({"quote": "30.50"}, "quote_missing"),
         ({"source": 10, "quote": "order 17 arrives today"}, "source_later"),
         ({"source": 99}, "source_missing"),
-        ({"source": 0}, "source_missing"),
         ({"source": "4.1.1"}, "source_missing"),
         ({"source": 3, "quote": "Hello Ann!"}, "source_is_agent"),
         ({"source": 5, "quote": "Order 17 is shipped."}, "source_later"),
@@ -154,7 +153,6 @@ def test_no_request_is_sent_where_the_agent_says_nothing():
         ({"source": None, "document": 1, "quote": "come with a gift"}, None),
         ({"source": None, "document": 1, "quote": "come with two gifts"}, "quote_missing"),
         ({"source": None, "document": 2, "quote": "come with a gift"}, "source_missing"),
-        ({"source": None, "document": 0, "quote": "come with a gift"}, "source_missing"),
         ({"source": None, "document": -1, "quote": "come with a gift"}, "source_missing"),
         ({"kind": "action"}, None),
         ({"kind": "action", "source": 2, "quote": "I am Ann."}, "call_missing"),
@@ -223,14 +221,11 @@ def test_passages_are_spans_of_the_message_and_those_that_are_not_there_are_name
         ([], "wrong: [1, 2, 3, 4, 5]"),
         ([*OTHERS], "wrong: [2]"),
         ([*OTHERS, entry(2), entry(6)], "wrong: [6]"),
-        ([*OTHERS, entry(2), entry(0)], "wrong: [0]"),
         ([*OTHERS, none(2), none(2)], "wrong: [2]"),
-        ([*OTHERS, none(2), entry(2)], "wrong: [2]"),
         ([*OTHERS, entry(2), entry(2)], "wrong: [2]"),
         ([*OTHERS, missing(2, "a"), missing(2, "b") | {"source": 4}], "wrong: [2]"),
         ([*OTHERS, entry(2, None)], "sentence 2 needs a verdict"),
         ([*OTHERS, entry(2, quote=" ")], "sentence 2 needs a quote of one message or of one document"),
-        ([*OTHERS, entry(2, source=None)], "sentence 2 needs a quote of one message or of one document"),
         ([*OTHERS, entry(2, document=1)], "sentence 2 needs a quote of one message or of one document"),
     ],
 )
@@ -337,9 +332,6 @@ def test_the_own_scope_has_the_results_that_the_agent_saw_and_no_others():
     score = scored(sample=Sample(id="1", trace=NESTED), judge=judge)
     assert (score.value, score.details["outside_scope"]) == (1, {"sub_agents": 2, "tool_calls": 1})
     assert '"hotel"' not in judge.requests[0].messages[1].content
-
-
-# Hostile recordings
 
 
 def test_no_sentence_passes_for_another_or_for_the_end_of_the_list():

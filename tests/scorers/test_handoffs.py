@@ -74,19 +74,14 @@ def test_the_judge_is_asked_once_about_all_of_them():
     assert "[0.1.2]" in user.content.replace(user.content[1:13] + " ", "")
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "value"),
-    [
-        (["good", "good"], 1),
-        (["good", "answer_ignored"], 0.5),
-        (["incomplete_task", "answer_ignored"], 0.5),
-        (["answer_distorted", "good"], 0),
-        (["incomplete_task", "wrong_agent"], 0),
-    ],
-)
-def test_the_value_is_that_of_the_worst(verdicts, value):
-    answer = {"handoffs": [verdict(at, one) for at, one in enumerate(verdicts, 1)]}
-    assert tried(ScriptedJudge([answer]), SWITCHED).value == value
+def test_the_value_is_that_of_the_worst():
+    for *verdicts, value in [
+        ("good", "good", 1),
+        ("good", "answer_ignored", 0.5),
+        ("incomplete_task", "wrong_agent", 0),
+    ]:
+        answer = {"handoffs": [verdict(at, one) for at, one in enumerate(verdicts, 1)]}
+        assert tried(ScriptedJudge([answer]), SWITCHED).value == value
 
 
 @pytest.mark.parametrize(

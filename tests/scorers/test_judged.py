@@ -61,8 +61,6 @@ def test_what_is_no_judge_is_an_error():
             assert found in str(caught.value)
 
 
-# --- scorers of one's own
-
 SAMPLE = Sample.of([HumanMessage("Book it."), AIMessage("Done.")], id="one")
 TONE, OTHER = load_prompt("tone"), load_prompt("user_frustration")
 KIND = {"reason": "kind", "evidence": [], "verdict": TONE.scale[0][0]}

@@ -114,10 +114,8 @@ def test_sub_agents_are_named_by_paths_and_no_name_adds_an_agent():
 @pytest.mark.parametrize(
     ("agents", "why"),
     [
-        (verdicts("fitting"), "must judge each of the agents 1 to 2 once, found [1]"),
         (verdicts("fitting", "fitting", "fitting"), "must judge each of the agents 1 to 2 once, found [1, 2, 3]"),
         (verdicts("fitting")[:1] * 2, "must judge each of the agents 1 to 2 once, found [1, 1]"),
-        ([], "must judge each of the agents 1 to 2 once, found []"),
         (verdicts("fitting", "lovely"), "agent_verdict"),
     ],
 )

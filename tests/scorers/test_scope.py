@@ -27,11 +27,8 @@ def loaded(path):
 
 CLASSES = {name: loaded(path) for name, path in SCORERS.items()}
 WITHOUT_MESSAGES = {
-    *(
-        *("exact_match", "string_presence", "regex", "similarity", "json_match", "json_diff", "bleu", "chrf", "ter"),
-        "rouge",
-    ),
-    *("ngram_precision", "answer_match", "classification", "adaptability", "portability", "imported"),
+    *("exact_match", "string_presence", "regex", "similarity", "json_match", "json_diff", "bleu", "chrf", "ter"),
+    *("rouge", "ngram_precision", "answer_match", "classification", "adaptability", "portability", "imported"),
 }
 """They read the answer of the agent, or fields of the sample."""
 OF_SEVERAL_AGENTS = {"panel", "collaboration_efficiency"}

@@ -71,11 +71,6 @@ def test_totals_over_many_samples_include_agents_that_gave_up(scorer):
     assert line.value < 1
 
 
-def test_a_blank_reference_does_not_match_an_agent_that_gave_up():
-    sample = Sample(id="s", trace=CRASHED["error"], reference="")
-    assert ExactMatch().score(sample).value in (0, None)
-
-
 def test_a_class_is_not_predicted_by_an_agent_that_gave_up():
     score = Classification().score(Sample(id="s", trace=CRASHED["ends_with_result"], label="on its way"))
     assert (score.value, score.label) == (0, "no_answer")

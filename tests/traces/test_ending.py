@@ -37,8 +37,6 @@ FAILED = "it failed with 'rate limit'"
         [ANSWER],
         [ASK, ANSWER, THANKS],
         [ASK, ANSWER, *OF_USER],
-        [ASK, ANSWER, THANKS, SystemMessage("the end")],
-        [ASK, CALL, RESULT, ANSWER],
         [ASK, AIMessage("")],
         [ASK, TALKING_CALL],
         *([ASK, CALL, RESULT, AIMessage("Done.", tool_calls=[ToolCall(name)])] for name in ENDING_TOOLS),
@@ -60,7 +58,6 @@ def test_a_conversation_with_an_answer_lacks_none(messages):
         ([ASK, CALL, RESULT], AFTER_RESULT),
         ([RESULT], "the conversation ends with a tool result"),
         ([ASK, CALL, RESULT, TALKING_CALL], AFTER_CALL),
-        ([ASK, ANSWER, THANKS, CALL], AFTER_CALL),
     ],
 )
 def test_an_agent_that_ends_with_a_call_or_a_result_gave_up(messages, reason):

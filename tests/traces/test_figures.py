@@ -16,7 +16,6 @@ RECORD = (
     ("claim", "missing"),
     [
         ("Order #W5744371 of May 15, 2024 at 5:05 PM is $1,234.5.", []),
-        ("Order #w5744371 of May 15th is $1'234.50.", []),
         ("Order #W5744372.", ["W5744372"]),
         ("On 15 May, the 15th of May, 05/15/2024, 15.05.2024 or 2024-05-15.", []),
         ("On May 16, or May 15, 2023, or 2025-05-15.", ["May 16", "May 15, 2023", "2025-05-15"]),
@@ -26,7 +25,6 @@ RECORD = (
         ("Seats 1, 2 and 30, not 3.", ["3"]),
         ("2. The fee is 3.50.", []),
         ("30kg, a 24-hour fare, flight HAT030, 1GB, 2ABCDE.", ["HAT030", "24", "2ABCDE"]),
-        ("You may decline, as others did.", []),
         ("Preis: 1.234,50 €, 3,50 €.", []),
         ("价格3.5元，共4件。", ["4"]),  # noqa: RUF001 - as it is written
         ("٣٠ seats", []),

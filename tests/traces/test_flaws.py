@@ -32,7 +32,6 @@ def ignored(*messages, **trace):
     [
         ([AIMessage("Your order is on its way.")], True),
         ([AIMessage("That did not work, sorry.")], False),
-        ([AIMessage("cancel_order needs a reason.")], False),
         ([AIMessage("It was shipped already.")], False),  # a word of the error
         ([AIMessage("W-7712345 is a nice number.")], True),  # a word of the call, which the error repeats
         ([*call("cancel_order", order_id="W-7712345", reason="late"), AIMessage("Done.")], False),
@@ -60,7 +59,6 @@ def test_results_that_are_no_errors_and_those_of_the_user_are_no_place_for_it():
         ({"order_id": "W-9999999"}, 1, 1),
         ({"order_id": "W7712345"}, 0, 1),  # written in another way
         ({"order": {"ids": ["W-7712345", "W-1"]}, "orderId": "X-12"}, 1, 2),  # W-1 is too short to be sure
-        ({"order_id": 7712345}, 0, 1),
         ({"order_id": "#WW7712345"}, 0, 1),  # the letters may be what the user forgot
         ({"email": "ann@example.com"}, 1, 1),
         ({"email": "bob@example.com"}, 0, 1),  # from a result
@@ -96,7 +94,6 @@ def test_a_sub_agent_may_know_what_its_parent_s_recording_holds():
     ("said", "is_claim"),
     [
         ("I've cancelled your order.", True),
-        ("I have now successfully canceled the orders!", True),
         ("I\u2019ve just cancelled order W-1.", True),
         ("Once I have cancelled your order, you get a mail.", False),
         ("I have not cancelled your order.", False),

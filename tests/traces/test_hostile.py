@@ -82,18 +82,6 @@ def test_alone_it_is_an_error_or_read_with_a_warning(folder):
         assert all(name in str(problem) for problem in problems)
 
 
-def test_a_bad_line_ends_nothing_whatever_is_bad_about_it(tmp_path):
-    lines = [content for name, content in BAD.items() if name.endswith(".jsonl") and isinstance(content, str)]
-    lines = [line for line in lines if line.strip()]
-    (tmp_path / "all.jsonl").write_text("\n".join(line for bad in lines for line in (GOOD, bad)))
-    problems: list[TraceError] = []
-    samples = list(read(tmp_path / "all.jsonl", on_error=problems.append))
-    assert sum(one.trace.response == "hello" for one in samples) == len(lines)
-    assert {problem.line for problem in problems} >= {2 * place + 2 for place in range(len(lines))} - {
-        2 * lines.index(one) + 2 for one in lines if one in (BAD["infinite.jsonl"], BAD["digits.jsonl"], BAD["deep_sharegpt.jsonl"])
-    }  # fmt: skip
-
-
 def test_a_file_whose_name_is_no_utf8_is_read(tmp_path):
     name = os.fsencode(tmp_path) + b"/caf\xe9.jsonl"
     try:

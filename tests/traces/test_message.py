@@ -68,18 +68,11 @@ def test_constructors_take_values_by_position_as_by_keyword():
         assert type(by_position).model_validate(by_position.model_dump()) == by_keyword
 
 
-@pytest.mark.parametrize(
-    ("make", "found"),
-    [
-        (lambda: HumanMessage("a", "b"), "HumanMessage takes 1 positional arguments, got 2"),
-        (lambda: HumanMessage("a", content="b"), "HumanMessage got multiple values for 'content'"),
-        (lambda: ToolCall("f", {}, "id"), "ToolCall takes 2 positional arguments, got 3"),
-        (lambda: Usage(3), "Usage takes 0 positional arguments, got 1"),
-    ],
-)
-def test_what_a_constructor_cannot_place_is_a_type_error(make, found):
-    with pytest.raises(TypeError, match=f"^{found}$"):
-        make()
+def test_what_a_constructor_cannot_place_is_a_type_error():
+    with pytest.raises(TypeError, match=r"^HumanMessage got multiple values for 'content'$"):
+        HumanMessage("a", content="b")
+    with pytest.raises(TypeError, match=r"^ToolCall takes 2 positional arguments, got 3$"):
+        ToolCall("f", {}, "id")
 
 
 RECORDS = [
@@ -105,39 +98,9 @@ def test_records_are_frozen_and_refuse_fields_they_do_not_know():
             type(record).model_validate({**record.model_dump(), "contnt": "x"})
 
 
-def test_lists_become_tuples():
-    message = AIMessage([TextPart("x")], tool_calls=[ToolCall("f")])
-    assert message.content == (TextPart("x"),)
-    assert message.tool_calls == (ToolCall("f"),)
-
-
-@pytest.mark.parametrize(
-    ("content", "text"),
-    [
-        ("said", "said"),
-        ("", ""),
-        ([], ""),
-        ([TextPart("a"), ReasoningPart("thought"), RefusalPart("no"), OtherPart("o"), MediaPart(kind="file")], "a\nno"),
-    ],
-)
-def test_text_is_what_was_said_refusals_included_reasoning_not(content, text):
-    assert AIMessage(content).text == text
-
-
-@pytest.mark.parametrize(
-    ("role", "kind"),
-    [
-        ("system", SystemMessage),
-        ("developer", SystemMessage),
-        ("user", HumanMessage),
-        ("assistant", AIMessage),
-        ("tool", ToolMessage),
-    ],
-)
-def test_the_role_decides_the_kind_of_message(role, kind):
-    message = MESSAGES.validate_python({"role": role, "content": "x"})
-    assert type(message) is kind
-    assert message.role == role
+def test_text_is_what_was_said_refusals_included_reasoning_not():
+    parts = [TextPart("a"), ReasoningPart("thought"), RefusalPart("no"), OtherPart("o"), MediaPart(kind="file")]
+    assert [AIMessage(content).text for content in ("said", [], parts)] == ["said", "", "a\nno"]
 
 
 def test_an_unknown_role_is_an_error_that_lists_the_roles():
@@ -150,19 +113,12 @@ def test_any_message_is_the_same_after_a_json_round_trip(message):
     assert MESSAGES.validate_json(message.model_dump_json()) == message
 
 
-@pytest.mark.parametrize(
-    "found",
-    ['{"a": {"b": [1, null]}}', {"a": {"b": [1, None]}}, ' {"a":{"b":[1,null]}}\n'],
-    ids=["text", "object", "padded text"],
-)
-def test_arguments_are_a_json_object_or_its_text(found):
-    assert ToolCall("f", found) == ToolCall(name="f", args={"a": {"b": [1, None]}})
-
-
-@pytest.mark.parametrize("found", ["", None, {}, "{}"])
-def test_no_arguments_are_no_error(found):
-    assert ToolCall("f", found) == ToolCall("f")
-    assert parse_arguments(found)["args"] == {}
+def test_arguments_are_a_json_object_or_its_text_or_none():
+    for found in ['{"a": {"b": [1, null]}}', {"a": {"b": [1, None]}}, ' {"a":{"b":[1,null]}}\n']:
+        assert ToolCall("f", found) == ToolCall(name="f", args={"a": {"b": [1, None]}})
+    for nothing in ["", None, {}, "{}"]:
+        assert ToolCall("f", nothing) == ToolCall("f")
+        assert parse_arguments(nothing)["args"] == {}
 
 
 def test_one_extra_layer_of_quotes_is_taken_off_and_the_original_kept():

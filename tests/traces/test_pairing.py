@@ -70,7 +70,6 @@ CASES = {
         {2: (0, 0), 3: (1, 0)},
     ),
     "a result before its call is an orphan": ([result("1"), ai(("f", "1"))], {}),
-    "no messages": ([], {}),
 }
 
 

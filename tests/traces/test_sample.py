@@ -13,16 +13,6 @@ from judgekit.traces.trace import Trace
 MESSAGES = [HumanMessage("Hi"), AIMessage("Hello")]
 
 
-@pytest.mark.parametrize(
-    "record", [Sample(id="a"), ExpectedCall("f"), Ranking([], {})], ids=lambda record: type(record).__name__
-)
-def test_records_are_frozen_and_refuse_fields_they_do_not_know(record):
-    with pytest.raises(ValidationError, match="frozen"):
-        record.id = "x"
-    with pytest.raises(ValidationError, match=r"(?s)refrence.*Extra inputs are not permitted"):
-        type(record).model_validate({**record.model_dump(), "refrence": "x"})
-
-
 @given(st.from_type(Sample))
 def test_any_sample_is_the_same_after_a_json_round_trip(sample):
     again = Sample.model_validate_json(sample.model_dump_json())
@@ -73,11 +63,6 @@ def test_a_sample_of_messages_is_named_after_them():
     assert Sample.of(MESSAGES[:1]).id != sample.id
 
 
-def test_a_given_id_names_sample_and_trace():
-    sample = Sample.of(MESSAGES, id="a")
-    assert (sample.id, sample.trace.id) == ("a", "a")
-
-
 @pytest.mark.parametrize("known", [{"references": "one text"}, {"prediction_score": float("nan")}])
 def test_references_that_do_not_fit_are_errors(known):
     with pytest.raises(ValidationError, match=next(iter(known))):
@@ -105,11 +90,6 @@ def test_a_ranking_of_pairs_is_in_the_order_of_trec_eval():
     assert Ranking.model_validate_json(ranking.model_dump_json()) == ranking
 
 
-def test_ids_in_a_ranking_may_be_numbers():
-    assert Ranking([7, "a"], {7: 1}) == Ranking(["7", "a"], {"7": 1})
-    assert Ranking([(7, 1), (10, 1)], {}).retrieved == ("7", "10")
-
-
 def test_ids_that_are_whole_floats_have_no_decimals():
     """Tables turn whole numbers into such where one is missing."""
     assert Ranking([7.0, 10.0, "7.0"], {7: 1}).retrieved == ("7", "10", "7.0")
@@ -123,7 +103,6 @@ def test_ids_that_are_whole_floats_have_no_decimals():
 def test_a_ranking_that_does_not_fit_is_an_error():
     cases = [
         (["a", "b", "a", "c", "b"], {}, None, "retrieved has duplicate ids: 'a', 'b'"),
-        ([("a", 1), ("a", 2)], {}, None, "retrieved has duplicate ids: 'a'"),
         ([1, "1"], {}, None, "retrieved has duplicate ids: '1'"),
         ([], {1: 1, "1": 0}, None, "relevance has duplicate ids: '1'"),
         (["a", "b"], {}, [1], "expected a score for each of 2 ids, found 1 scores"),
@@ -131,9 +110,7 @@ def test_a_ranking_that_does_not_fit_is_an_error():
         (["a", ("b", 1)], {}, None, "retrieved mixes \\(id, score\\) pairs with 'a'"),
         ([("a", 1), ("b", 1, 2)], {}, None, r"retrieved mixes \(id, score\) pairs with \('b', 1, 2\)"),
         ([("a", float("nan"))], {}, None, r"scores\.0\n  Input should be a finite number"),
-        ([True], {}, None, r"retrieved\.0\n  Input should be a valid string"),
         ({"a": 1}, {}, None, "retrieved\n  Input should be a valid tuple"),
-        (["a"], ["a"], None, "relevance\n  Input should be a valid dictionary"),
     ]
     for retrieved, relevance, scores, found in cases:
         with pytest.raises(ValidationError, match=found):

@@ -25,7 +25,6 @@ SAMPLE = Sample.of(
         ("fields.a.b", "fields", ("a", "b"), "fields.a.b"),
         ("fields['a b'][0]", "fields", ("a b", 0), 'fields["a b"][0]'),
         ('fields["a\\"b"]', "fields", ('a"b',), 'fields["a\\"b"]'),
-        ("fields.é-1", "fields", ("é-1",), 'fields["\\u00e9-1"]'),
         ("fields.1", "fields", ("1",), 'fields["1"]'),
     ],
 )
@@ -46,8 +45,6 @@ def test_a_path_leads_to_a_value():
     cases = [
         ("response.a.b[0]", 1),
         ("response.a.b[9]", None),
-        ('response["1"]', 2),
-        ("reference", "r"),
         ('fields["a.b"]', 1),
         ("fields.a.b", None),
         ("fields.n", 0),

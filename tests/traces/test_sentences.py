@@ -62,42 +62,8 @@ def test_a_table_and_a_block_of_code_are_one_each():
     assert cut("~~~\nunclosed. Yes\nno") == ["~~~\nunclosed. Yes\nno"]
 
 
-BREAKS = [
-    ". ",
-    "! ",
-    "?",
-    "。",
-    "…",
-    "\n",
-    "\n\n",
-    "\r\n",
-    " ",
-    "\t",
-    "|",
-    "\n|",
-    "```",
-    "\n```\n",
-    "- ",
-    "\n1. ",
-    "\n# ",
-]
-WORDS = [
-    "Word",
-    "word",
-    "e.g. ",
-    "No. 5",
-    "3.50",
-    "价格",
-    "\u2028",
-    "\x85",
-    "\u00a0",
-    "_",
-    "*",
-    "🎉",
-    '."',
-    "---",
-    "\ud800",
-]
+BREAKS = [". ", "! ", "?", "。", "…", "\n", "\n\n", "\r\n", " ", "|", "\n|", "```", "\n```\n", "- ", "\n1. ", "\n# "]
+WORDS = ["Word", "word", "e.g. ", "No. 5", "3.50", "价格", *"\u2028\x85\u00a0_*🎉\ud800", '."', "---"]
 PIECES = st.sampled_from([*BREAKS, *WORDS])
 
 

@@ -105,11 +105,6 @@ def test_a_message_stays_where_the_line_in_its_place_would_be_longer():
     assert "omitted" in found[5]
 
 
-def test_one_message_that_goes_is_named_by_its_number():
-    messages = [HumanMessage("a"), HumanMessage("b"), AIMessage("x" * 200), HumanMessage("c"), AIMessage("d")]
-    assert [*blocks(rendered(messages, 75))] == [1, 2, (3, 3), 4, 5]
-
-
 def test_what_was_left_out_before_a_message_goes_is_counted_with_it():
     part = OtherPart("o" * 498)
     shown = rendered([HumanMessage("a"), AIMessage([part]), ToolMessage("t" * 9_000), HumanMessage("c" * 99)], 70)
@@ -139,13 +134,10 @@ def test_a_budget_without_room_for_the_headers_is_an_error_that_says_what_is_nee
         rendered(MESSAGES, needed - 1)
 
 
-@pytest.mark.parametrize("budget", [1, 16, 17, 1_000])
-def test_a_conversation_without_messages_fits_or_not(budget):
-    if budget < 17:
-        with pytest.raises(ValueError, match="too small"):
-            rendered([], budget)
-    else:
-        assert rendered([], budget) == rendered([])
+def test_a_conversation_without_messages_fits_or_not():
+    assert rendered([], 17) == rendered([])
+    with pytest.raises(ValueError, match="too small"):
+        rendered([], 16)
 
 
 def test_a_budget_shows_no_more_of_a_result_than_its_limit():

@@ -98,17 +98,6 @@ def test_a_sub_agent_stands_behind_the_call_that_started_it():
     assert not TREE.model_copy(update={"children": ()}).render().has_sub_agents
 
 
-def test_branches_are_in_the_order_in_which_they_stand():
-    found = [(one.path, one.agent, one.depth, len(one.trace.own_calls())) for one in branches(TREE)]
-    assert found == [
-        ("", None, 0, 2),
-        ("2.1", "ask_a", 1, 1),
-        ("2.1.2.1", "ask_x", 2, 0),
-        ("2.2", "hotels", 1, 0),
-        ("0.1", None, 1, 0),
-    ]
-
-
 def test_an_agent_is_named_by_its_messages_then_by_the_recording_then_by_the_tool():
     def named(agent, metadata, tool):
         child = Trace(messages=[AIMessage("hi", agent=agent)], metadata=metadata)
@@ -135,15 +124,6 @@ def test_a_number_of_no_message_is_none():
     for number in (0, 6, "2", "2.1", "2.1.5", "2.1.01", "", "2.1.٤", ".1.1", f"2.1.{'9' * 5_000}"):
         assert find_message(TREE, number) is None
 
-
-def test_a_number_finds_its_message():
-    assert find_message(TREE, 5).text == "Take the train at 9."
-    assert find_message(TREE, "2.1.4").text == "Train at 9."
-    assert find_message(TREE, "2.1.2.1.1").text == "When?"
-    assert find_message(TREE, "0.1.2").text == "A trip."
-
-
-# Any tree
 
 texts = st.one_of(
     st.text(alphabet="a1.|[] \n\r\u2028", max_size=12),
@@ -301,9 +281,6 @@ def test_shortening_a_tree_takes_work_in_proportion_to_the_number_of_sub_agents(
     assert many < 2.3 * few
 
 
-# Calls
-
-
 def test_calls_are_listed_depth_first_with_their_agents():
     found = [(one.message, one.turn, one.call.name, one.agent) for one in TREE.tool_calls()]
     assert found == [(2, 1, "ask_a", None), ("2.1.2", 1, "ask_x", "ask_a"), (2, 1, "ask_b", None)]
@@ -321,9 +298,6 @@ def test_each_call_of_a_tree_is_listed_once_with_whether_it_failed(trace):
     for one in made:
         message = find_message(trace, one.message)
         assert any(one.call is call for call in message.tool_calls)
-
-
-# The order of messages
 
 
 def at(minute):

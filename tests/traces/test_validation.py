@@ -17,14 +17,12 @@ CONVERSATION = "Sample.of([HumanMessage(...), AIMessage(...)])"
 OTHERS = {
     "a trace": (SAMPLE.trace, 'a Trace: wrap it in a sample, Sample(id="...", trace=trace)'),
     "a message": (MESSAGES[0], f"a HumanMessage: a sample is a whole conversation, {CONVERSATION}"),
-    "an answer": (MESSAGES[1], "an AIMessage: a sample is a whole conversation"),
     "a row": (
         {"input": "Hi"},
         f"a dict: build a sample from it, {CONVERSATION}, or write such rows to a .jsonl file and pass its path",
     ),
     "an open file": (StringIO("{}"), "a StringIO: pass the path of the file"),
     "nothing": (None, f"None: read samples from a file, or build them with {CONVERSATION}"),
-    "a number": (5, "5: read samples from a file"),
 }
 WITHIN = {
     **OTHERS,

@@ -1,7 +1,6 @@
 """Ranking measures beside those of trec_eval, scikit-learn, ranx and others."""
 
 import json
-from dataclasses import replace
 from math import isclose
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.metrics import ndcg_score, roc_auc_score
 
-from judgekit.jobs.api import run
 from judgekit.scorers.ranking.binary import AUC, AveragePrecision, HitRate, PrecisionAtK, RecallAtK, ReciprocalRank
 from judgekit.scorers.ranking.graded import ERR, NDCG
 from judgekit.scorers.ranking.ranked import RankingScorer
@@ -64,30 +62,6 @@ def test_numbers_are_those_of_trec_eval_with_equal_scores_unjudged_and_negative_
     theirs = pytrec_eval.RelevanceEvaluator({"q": relevance}, MEASURES).evaluate({"q": retrieved})["q"]
     ranking = Ranking(list(retrieved.items()), relevance)
     assert {name: value(scorer, ranking) for name, scorer in TREC_EVAL.items()} == pytest.approx(theirs, abs=1e-9)
-
-
-queries = st.dictionaries(st.sampled_from("abcdef"), st.tuples(retrieved, relevance), min_size=1)
-
-
-@given(queries)
-def test_means_over_queries_are_those_of_trec_eval_over_the_queries_with_a_relevant_document(queries):
-    known = {query: pair for query, pair in queries.items() if max(pair[1].values()) > 0}
-    evaluator = pytrec_eval.RelevanceEvaluator({query: judged for query, (_, judged) in known.items()}, MEASURES)
-    each = evaluator.evaluate({query: found for query, (found, _) in known.items()})
-    samples = [
-        Sample(id=query, ranking=Ranking(list(found.items()), judged)) for query, (found, judged) in queries.items()
-    ]
-    names = ["map", "recip_rank", "ndcg", "ndcg_cut_3", "P_5", "recall_5"]
-    scorers = [replace(TREC_EVAL[name], name=name) for name in names]
-    summary = run(samples, scorers).summary
-    for name in names:
-        line = summary[name]
-        assert (line.counts["scored"], line.counts["skipped"]) == (len(known), len(queries) - len(known))
-        if known:
-            theirs = pytrec_eval.compute_aggregated_measure(name, [one[name] for one in each.values()])
-            assert line.value == pytest.approx(theirs, abs=1e-9)
-        else:
-            assert line.value is None
 
 
 @given(retrieved, relevance, st.integers(2, 4))

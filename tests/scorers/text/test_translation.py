@@ -3,9 +3,6 @@
 import json
 import math
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
-from itertools import pairwise
-from pathlib import Path
 
 import pytest
 import sacrebleu
@@ -18,7 +15,6 @@ from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer
 from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 
 from judgekit.errors import ConfigError
-from judgekit.formats.reading import read
 from judgekit.scorers.text.translation import BLEU, CHRF, TER
 from judgekit.scoring import attempt, run_sync
 from judgekit.traces.message import AIMessage, HumanMessage
@@ -32,18 +28,6 @@ several = st.lists(texts.filter(str.strip), min_size=1, max_size=3, unique=True)
 
 def sample(response: str, *references: str) -> Sample:
     return Sample.of([HumanMessage("?"), AIMessage(response)], references=list(references))
-
-
-@cache
-def spoken(folder: Path) -> list[tuple[str, str]]:
-    """Messages of real agents, each beside the one before."""
-    said = [
-        message.text
-        for one in read(folder / "gpt-4.1_airline_default_1trials.json")
-        for message in one.trace.messages
-        if message.role == "assistant" and message.text.strip()
-    ]
-    return [pair for pair in pairwise(said) if pair[0] != pair[1]]
 
 
 def oracle(scorer) -> sacrebleu.BLEU | sacrebleu.CHRF | sacrebleu.TER:
@@ -112,15 +96,6 @@ every = pytest.mark.parametrize("scorer", SCORERS, ids=repr)
 @example("", ["a", "a b c d"])
 def test_a_sample_scores_what_sacrebleu_says(scorer, response, references):
     is_theirs(scorer, response, references)
-
-
-def test_messages_of_real_agents_score_what_sacrebleu_says(shared_data):
-    pairs = spoken(shared_data / "traces" / "tau2")
-    assert len(pairs) > 100
-    short = [pair for pair in pairs if max(map(len, pair)) < 300]  # TER takes long over long texts
-    for scorer in SCORERS:
-        for response, reference in (short if isinstance(scorer, TER) else pairs)[::40]:
-            is_theirs(scorer, response, [reference])
 
 
 @given(st.lists(st.sampled_from("私は東京都に住む。 a1,\n"), max_size=20).map("".join), several)
@@ -210,9 +185,7 @@ def test_an_option_that_does_not_exist_is_an_error_that_names_the_choices():
             (lambda: BLEU(tokenize="13b"), "no tokenizer of sacrebleu is called '13b'. Did you mean '13a'? Known: none, zh, 13a, intl, char, ja-mecab"),
             (lambda: BLEU(smooth="exponential"), "no smoothing of BLEU is called 'exponential'. Known: exp, floor, add-k, none"),
             (lambda: BLEU(max_order=0), "max_order must be an integer of at least 1, found 0"),
-            (lambda: CHRF(char_order=0), "char_order must be an integer of at least 1, found 0"),
             (lambda: CHRF(word_order=-1), "word_order must be an integer of at least 0, found -1"),
-            (lambda: BLEU(max_order=2.0), "max_order must be an integer of at least 1, found 2.0"),
             (lambda: BLEU(max_order=True), "max_order must be an integer of at least 1, found True"),
             (lambda: CHRF(beta=float("nan")), "beta must be an integer of at least 1, found nan"),
         ]  # fmt: skip
@@ -263,12 +236,3 @@ def test_long_texts_are_scored_and_ter_says_that_they_are_too_many():
     score = run_sync(lambda: attempt(TER(), sample("a", "a", long)))
     assert (score.status, score.error) == ("failed", "ValueError")
     assert score.reason == "ValueError: a text of 60,000 words is too long for TER (at most 1,000); use BLEU or chrF"
-
-
-def test_odd_characters_are_texts_like_others():
-    for scorer in SCORERS:
-        for text in ("?!...", "😀👩‍👩‍👧", "a\u0301\u200b\ufeff", "\0", "&quot;&lt;", "العربية עברית"):
-            for other in ("a b c", text):
-                score = scorer.score(sample(text, other))
-                assert score.status == "skipped" or 0 <= score.value <= 1
-        assert scorer.counts("\ud800 a", ["\ud800 a"]) == scorer.counts("é a", ["é a"])

@@ -59,9 +59,7 @@ NONE_EXPECTED = "no call was expected and none was made"
 
 CASES = {
     "both empty": ([], [[]], 1.0, NONE_EXPECTED),
-    "no turn at all": ([], [], 1.0, NONE_EXPECTED),
     "as expected": ([SEARCH, FILTER], [[SEARCH], [FILTER]], 1.0, "2 of 2 expected calls matched"),
-    "in parallel": ([SEARCH, FILTER], [[SEARCH, FILTER]], 1.0, "2 of 2 expected calls matched"),
     "one of two arguments": (
         [SEARCH, FILTER],
         [[SEARCH], [FILTER_BY_5]],
@@ -80,25 +78,12 @@ CASES = {
         0.0,
         "the expected tools in a different order: 2 of 3 expected calls matched; out of order: pay (message 2)",
     ),
-    "missing": (
-        [SEARCH, FILTER],
-        [[SEARCH]],
-        0.0,
-        "different tools than expected: 1 of 2 expected calls matched; missing: filter",
-    ),
     "extra": (
         [SEARCH],
         [[SEARCH], [], [FILTER]],
         0.0,
         "different tools than expected: 1 of 1 expected calls matched; extra: filter (message 4)",
     ),
-    "extra in the middle": (
-        [SEARCH, FILTER],
-        [[SEARCH], [SEARCH], [FILTER]],
-        0.0,
-        "different tools than expected: 2 of 2 expected calls matched; extra: search (message 3)",
-    ),
-    "none made": ([SEARCH], [], 0.0, "different tools than expected: 0 of 1 expected calls matched; missing: search"),
     "none expected": (
         [],
         [[SEARCH]],
@@ -125,7 +110,6 @@ def test_the_value_and_the_reason():
 ROME, PARIS = ToolCall("weather", {"city": "Rome"}), ToolCall("weather", {"city": "Paris"})
 FREE = {
     "in another order": ([SEARCH, FILTER], [[FILTER], [SEARCH]], 1.0),
-    "one tool in another order": ([PARIS, ROME], [[ROME], [PARIS]], 1.0),
     "paired so that the mean is highest": (
         [ToolCall("f", {"a": 1, "b": 1}), ToolCall("f", {"a": 1, "b": 2})],
         [[ToolCall("f", {"a": 1, "b": 2}), ToolCall("f", {"a": 2, "b": 1})]],
@@ -134,7 +118,6 @@ FREE = {
     "one call too many": ([SEARCH], [[SEARCH, SEARCH]], 0.0),
     "one call too few": ([SEARCH, SEARCH], [[SEARCH]], 0.0),
     "as many calls, of other tools": ([SEARCH, FILTER], [[FILTER, FILTER]], 0.0),
-    "both empty": ([], [], 1.0),
 }
 
 
@@ -154,25 +137,6 @@ def test_arguments_are_compared_as_asked():
     assert score(close, [ToolCall("pay", {"amount": 20.5, "to": "ann"})], args=ArgMatch(text="casefold")).value == 1
     assert score([SEARCH, FILTER], [SEARCH], [FILTER_BY_5], args=lambda expected, made: expected == made).value == 0.5
     assert score([SEARCH, FILTER], [SEARCH], [FILTER_BY_5], args=lambda expected, made: 0.25).value == 0.25
-
-
-def test_arguments_that_cannot_be_read_are_a_mismatch_that_is_told():
-    broken = ToolCall("search", '{"query": "pyth')  # type: ignore[arg-type]
-    found = score([SEARCH, FILTER], [broken], [FILTER])
-    assert found.value == 0.5
-    assert found.reason == f"1 of 2 expected calls matched; search: unreadable arguments ({broken.args_error})"
-    assert found.details["pairs"] == [
-        {
-            "expected": 0,
-            "actual": 0,
-            "message": 2,
-            "name": "search",
-            "score": 0.0,
-            "differences": [{"path": "args", "expected": SEARCH.args, "actual": '{"query": "pyth'}],
-            "args_error": broken.args_error,
-        },
-        {"expected": 1, "actual": 1, "message": 3, "name": "filter", "score": 1.0},
-    ]
 
 
 objects = st.dictionaries(st.sampled_from("abc"), st.integers(0, 1), max_size=3)

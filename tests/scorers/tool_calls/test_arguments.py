@@ -48,7 +48,6 @@ COERCE = {"types": "coerce"}
 CASES = {
     "nothing": ({}, {}, {}, 1, []),
     "one of three": ({"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 2, "c": 4}, {}, 2 / 3, [("args.c", 3, 4)]),
-    "missing": ({"a": 1, "b": 2}, {"a": 1}, {}, 1 / 2, [("args.b", 2, ABSENT)]),
     "none expected": ({}, {"a": 1}, {}, 0, [("args.a", ABSENT, 1)]),
     "null is not missing": ({"a": None}, {}, {}, 0, [("args.a", None, ABSENT)]),
     "missing is not null": ({}, {"a": None}, {}, 0, [("args.a", ABSENT, None)]),
@@ -61,14 +60,11 @@ CASES = {
         [("args.a.b[1].c", 2, 3), ("args.a.d", 1, ABSENT), ("args.a.f", ABSENT, 1)],
     ),
     "object and list": ({"a": {}}, {"a": []}, {}, 0, [("args.a", {}, [])]),
-    "object and nothing": ({"a": {"b": 1}}, {}, {}, 0, [("args.a", {"b": 1}, ABSENT)]),
     "shorter list": ({"a": [1, 2]}, {"a": [1]}, {}, 0, [("args.a[1]", 2, ABSENT)]),
     "longer list": ({"a": [1]}, {"a": [1, 2]}, {}, 0, [("args.a[1]", ABSENT, 2)]),
-    "other order": ({"a": [1, 2]}, {"a": [2, 1]}, {}, 0, [("args.a[0]", 1, 2), ("args.a[1]", 2, 1)]),
     # modes
     "at least: more is free": ({"a": 1}, {"a": 1, "b": 2}, AT_LEAST, 1, []),
     "at least: less is not": ({"a": 1, "b": 2}, {"a": 1, "c": 1}, AT_LEAST, 1 / 2, [("args.b", 2, ABSENT)]),
-    "at least: nested": ({"a": {"b": 1}}, {"a": {"b": 1, "c": 2}}, AT_LEAST, 1, []),
     "at least: not of a list": ({"a": [1]}, {"a": [1, 2]}, AT_LEAST, 0, [("args.a[1]", ABSENT, 2)]),
     "at most: less is free": ({"a": 1, "b": 2}, {"a": 1}, AT_MOST, 1, []),
     "at most: more is not": ({"a": 1, "c": 1}, {"a": 1, "b": 2}, AT_MOST, 1 / 2, [("args.b", ABSENT, 2)]),
@@ -76,7 +72,6 @@ CASES = {
     "ignore": ({"a": 1}, {"b": [2]}, {"mode": "ignore"}, 1, []),
     # only
     "only the other": ({"a": 1, "b": 2}, {"a": 1, "b": 3}, {"only": ["b"]}, 0, [("args.b", 2, 3)]),
-    "only none": ({"a": 1}, {"a": 2}, {"only": []}, 1, []),
     "only a whole": ({"a": {"b": [1]}}, {"a": {"b": [2]}}, {"only": ["a"]}, 0, [("args.a.b[0]", 1, 2)]),
     "only within": ({"a": {"b": 1, "c": 2}, "d": 1}, {"a": {"b": 1, "c": 3}}, {"only": ["a.b"]}, 1, []),
     "only within, gone": ({"a": {"b": 1, "c": 2}}, {}, {"only": ["a.b"]}, 0, [("args.a.b", 1, ABSENT)]),
@@ -128,8 +123,6 @@ CASES = {
     "unordered": ({"a": [1, 2, 2]}, {"a": [2, 1, 2]}, UNORDERED, 1, []),
     "unordered: as often": ({"a": [1, 1, 2]}, {"a": [1, 2, 2]}, UNORDERED, 0, [("args.a[1]", 1, 2)]),
     "unordered: not less": ({"a": [1, 2]}, {"a": [2]}, UNORDERED, 0, [("args.a[0]", 1, ABSENT)]),
-    "unordered: not more": ({"a": [1]}, {"a": [2, 1]}, UNORDERED, 0, [("args.a[0]", ABSENT, 2)]),
-    "unordered: nested": ({"a": [[1, 2], [3]]}, {"a": [[3], [2, 1]]}, UNORDERED, 1, []),
     "unordered: of what is asked for": (
         {"a": [{"i": 1, "n": 1}, {"i": 2, "n": 2}]},
         {"a": [{"i": 2, "n": 9}, {"i": 1, "n": 9}]},
@@ -140,7 +133,6 @@ CASES = {
     "unordered: less of what is asked for": ({"a": [{"i": 1}, {"i": 2}]}, {"a": [{"i": 2}]}, {"only": ["a[*].i"], **UNORDERED}, 0, [("args.a[0].i", 1, ABSENT)]),
     "contains": ({"a": [3, 1]}, {"a": [1, 2, 3]}, CONTAINS, 1, []),
     "contains: as often": ({"a": [1, 1]}, {"a": [1, 2]}, CONTAINS, 0, [("args.a[1]", 1, 2)]),
-    "contains: not less": ({"a": [1, 2]}, {"a": [2]}, CONTAINS, 0, [("args.a[0]", 1, ABSENT)]),
     "contains: nothing of what is asked for": ({"a": [{"n": 1}]}, {"a": [{"i": 1}, {"n": 2}]}, {"only": ["a[*].i"], **CONTAINS}, 1, []),
     "not greedy": ({"a": [regex("a"), "ab"]}, {"a": ["ab", "ac"]}, UNORDERED, 1, []),
     "contains, not greedy": ({"a": [regex("a"), "ab"]}, {"a": ["x", "ab", "ac"]}, CONTAINS, 1, []),
@@ -149,9 +141,7 @@ CASES = {
     "matcher that does not fit": ({"a": of_type("string")}, {"a": 3}, {}, 0, [("args.a", of_type("string"), 3)]),
     "matcher of nothing": ({"a": anything()}, {}, {}, 0, [("args.a", anything(), ABSENT)]),
     "matcher of what a text spells": ({"a": near(75, tolerance=1)}, {"a": "75"}, COERCE, 1, []),
-    "matcher of a text that spells something": ({"a": regex("^75$")}, {"a": "75"}, COERCE, 1, []),
     "matcher of what is no text": ({"a": regex("75")}, {"a": 75}, COERCE, 0, [("args.a", regex("75"), 75)]),
-    "matcher, deep": ({"a": [{"b": one_of(1, 2)}, anything()]}, {"a": [{"b": 2}, {}]}, {}, 1, []),
     "matcher, not asked for": ({"a": similar("x"), "b": 1}, {"a": 1, "b": 1}, {"only": ["b"]}, 1, []),
     "matcher, asked for": ({"a": similar("x"), "b": 1}, {"a": "x", "b": 2}, {"only": ["a"]}, 1, []),
     "other signs are literal": ({"a": {"$gt": 3}}, {"a": {"$gt": 3}}, {}, 1, []),
@@ -172,25 +162,19 @@ def test_a_default_is_no_default_of_what_is_nested():
 
 COERCED = [
     (75, "75", True),
-    (75, "75.0", True),
     (75, "7.5e1", True),
     (75, "075", False),
-    (75, "", False),
     (75, '"75"', False),
     (0, "-0", True),
     (True, "true", True),
-    (True, "True", True),
     (True, "1", False),
     (False, "False", True),
     (None, "None", True),
-    (True, 1, False),
     ([1, "2"], '[1, "2"]', True),
     ([1, 2], '["1", 2]', True),
     ({"a": {"b": [1]}}, '{"a": {"b": [1.0]}}', True),
     ({"a": 1}, "{'a': 1}", False),
-    ({}, "[]", False),
     ("75", "75.0", False),
-    ("[1]", "[1.0]", False),
 ]
 
 
@@ -205,11 +189,6 @@ def test_a_text_that_spells_no_json_stays_a_text():
     cases = ["NaN", "Infinity", "-Infinity", "1e999", '"\\ud800"', "[" * 100_000, "1" * 100_000, "{"]
     for text in cases:
         assert compare({"a": 1}, {"a": text}, types="coerce").differences == (ArgDifference("args.a", 1, text),)
-
-
-def test_numbers_that_json_cannot_hold_do_not_come_into_differences():
-    found = compare({"a": {"b": 1}}, {"a": '{"b": 1e999}'}, types="coerce")
-    assert found.differences == (ArgDifference("args.a", {"b": 1}, '{"b": 1e999}'),)
 
 
 def test_differences_show_what_was_recorded_and_not_what_it_spells():
@@ -278,15 +257,11 @@ def test_a_comparer_of_texts_says_how_far_two_texts_agree():
     cases = [
         ({"a": "abcd"}, {"a": "abcx"}, {}, 3 / 4),
         ({"a": "abcd", "b": 1}, {"a": "abcx", "b": 1}, {}, 7 / 8),
-        ({"a": "abcd", "b": 1}, {"a": "abcx", "b": 2}, {}, 3 / 8),
         ({"a": ["abcd", "ab"]}, {"a": ["abcx", "ax"]}, {}, 1 / 2),
         ({"a": {"b": "abcd", "c": 1}}, {"a": {"b": "abcx", "c": 1}}, {}, 3 / 4),
         ({"a": "abcd"}, {}, {}, 0),
-        ({"a": "1"}, {"a": 1}, {}, 0),
         ({"a": "1"}, {"a": 1}, COERCE, 1),
-        ({"a": 12}, {"a": "1"}, COERCE, 0),
         ({"a": ["ab", "cd"]}, {"a": ["cd", "ax"]}, UNORDERED, 1 / 2),
-        ({"a": ["ab", "cd"]}, {"a": ["xx", "ax"]}, UNORDERED, 0),
         ({"a": ["aaaaa", "bbbbb"]}, {"a": ["bbbyy", "aaaax"]}, UNORDERED, 3 / 5),
         ({"a": ["aabb", "bbbb"]}, {"a": ["aaxx", "aabb"]}, UNORDERED, 1 / 2),
         ({"a": one_of("ab")}, {"a": "ax"}, {}, 0),
@@ -349,10 +324,8 @@ def test_an_error_of_a_function_is_not_hidden():
 
 COMPARE_ARGS = {
     "the tool alone": ([], {"a": 1}, {"a": 2, "b": 3}, 1, []),
-    "a subset agrees": (["a"], {"a": 1, "b": 2}, {"a": 1, "b": 9, "c": 9}, 1, []),
     "a subset differs": (["a"], {"a": 1, "b": 2}, {"a": 9, "b": 2}, 0, ["args.a"]),
     "a subset in part": (["c", "a"], {"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 9, "c": 9}, 1 / 2, ["args.c"]),
-    "a name that both lack": (["b"], {"a": 1}, {"a": 2}, 1, []),
     "a name that both lack counts": (["b", "a"], {"a": 1}, {"a": 2}, 1 / 2, ["args.a"]),
     "a name that one lacks": (["b"], {"a": 1, "b": None}, {"a": 1}, 0, ["args.b"]),
     "a name that the other lacks": (["b"], {"a": 1}, {"b": None}, 0, ["args.b"]),
@@ -443,9 +416,7 @@ def test_a_malformed_matcher_is_an_error_that_says_what_is_wrong():
 
 GLOBS = [
     ("a*", ["a", "ab", "a\nb"], ["ba"]),
-    ("*a", ["a", "ba", "\na"], ["ab"]),
     ("*", ["", "a", "\n", "*"], []),
-    ("a*c*e", ["ace", "abcde", "acce", "acecee"], ["ae", "aec", "acd"]),
     ("items[*].id", ["items[0].id", "items[1].a[2].id"], ["items.id", "items[0].a.id", "items[0].ids"]),
     ("a?", ["a?"], ["ab"]),
     ("[ab]", ["[ab]"], ["a"]),
@@ -486,20 +457,12 @@ def test_a_pattern_of_many_stars_is_not_slow_on_a_name_made_for_it():
     assert not any_glob(["*a*a*a*a*a*b"])("a" * 30_000)
 
 
-def test_rules_and_functions_are_taken_as_they_are():
-    how = ArgMatch(mode="ignore")
-    assert check_args_option(how) is how
-    assert check_args_option(share) is share
-
-
 def test_rules_that_do_not_exist_are_an_error_that_says_what_was_found():
     cases = [
         ({"mode": "equals"}, "mode: .*'at_least'.*found 'equals'"),
         ({"modes": "equal"}, "modes: "),
         ({"only": "a"}, "only: .*found 'a'"),
         ({"lists": "sorted"}, "lists: .*'unordered'.*found 'sorted'"),
-        ({"types": "loose"}, "types: .*'coerce'.*found 'loose'"),
-        ({"text": "fuzzy"}, "text.*'casefold'.*found 'fuzzy'"),
         ("equal", "found 'equal'"),
         (None, "found None"),
     ]

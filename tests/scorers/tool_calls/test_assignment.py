@@ -196,35 +196,6 @@ def test_in_order_longer_runs_are_split_where_it_is_best(seed, widths, share):
     assert total(weights, best_in_order(weights.tolist(), blocks)) == pytest.approx(split(weights, blocks))
 
 
-def test_taking_the_best_pair_first_would_lose_weight():
-    weights = np.array([[1, 2 / 3], [2 / 3, 0]])
-    assert sorted(best_pairs(weights)) == [(0, 1), (1, 0)]
-    assert best_in_place(weights, [(0, 2)]) == [(0, 1), (1, 0)]
-
-
-def test_the_evenest_pairs_may_weigh_less_together():
-    assert bottleneck_pairs([[1, 0.4], [0.4, 0]]) == [(0, 1), (1, 0)]
-    assert bottleneck_pairs([[1, 0.4], [0.4, 0.3]]) == [(0, 1), (1, 0)]
-
-
-def test_in_order_one_heavy_pair_does_not_stand_in_the_way_of_two_lighter_ones():
-    weights = np.array([[0, 0, 1], [2 / 3, 0, 0], [0, 2 / 3, 0]])
-    assert best_in_order(weights.tolist(), [(0, 1), (1, 2), (2, 3)]) == [(1, 0), (2, 1)]
-    assert best_in_order(weights.tolist(), [(0, 3)]) == [(0, 2), (1, 0), (2, 1)]
-
-
-def test_what_is_worth_nothing_is_not_paired_in_order_or_in_place():
-    weights = np.array([[1 / 2, 0, 0], [1, 0, 0]])
-    assert best_in_order(weights.tolist(), [(0, 2), (2, 3)]) == best_in_order(weights.tolist(), [(0, 3)]) == [(1, 0)]
-    assert best_in_place(weights, [(0, 2), (2, 3)]) == [(1, 0)]
-
-
-def test_in_place_a_block_longer_than_the_rows_and_rows_longer_than_the_blocks_are_cut():
-    weights = np.ones((3, 3))
-    assert [row for row, _ in best_in_place(weights, [(0, 1)])] == [0]
-    assert sorted(row for row, _ in best_in_place(weights[:2], [(0, 1), (1, 3)])) == [0, 1]
-
-
 @pytest.mark.parametrize("width", [1, 5, 200])
 def test_two_hundred_by_two_hundred_are_paired(width):
     size = 200

@@ -35,8 +35,6 @@ def test_calls_agree_as_typed_json_and_matchers_are_never_literal():
         ({"a": 2**70}, {"a": 2**70}, True),
         ({"a": 2**53 + 1}, {"a": float(2**53)}, False),
         ({"a": 1}, {"a": True}, False),
-        ({"a": [{"b": 0}]}, {"a": [{"b": False}]}, False),
-        ({"a": "1"}, {"a": 1}, False),
         ({"a": None}, {}, False),
         ({"a": [of_type("string")]}, {"a": ["x"]}, True),
         ({"a": [of_type("string")]}, {"a": [of_type("string")]}, False),

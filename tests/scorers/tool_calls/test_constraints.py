@@ -78,7 +78,6 @@ CASES = [
     (Require("pay", {"amount": 1}), [[pay(amount=True)]], False, "not called with these arguments"),
     (Require("pay", {"amount": between(1, 9)}), [[pay(20)], [pay(3)]], True, "pay in message 3"),
     (Require("pay", {"amount": {"of": contains("x")}}), [[pay({"of": "xy", "in": 1})]], True, "pay in message 2"),
-    (Require("pay", {}), [[pay(5)]], True, "pay in message 2"),
     (Require("pay", {}), [[UNREAD]], False, "not called with these arguments"),
     (Require("pay"), [[UNREAD]], True, "pay in message 2"),
     (Forbid("a"), [[B]], True, "not called"),
@@ -89,24 +88,20 @@ CASES = [
     (Forbid("pay", {"amount": 5}), [[UNREAD]], None, "unreadable arguments: pay in message 2"),
     (Forbid("pay", {"amount": 5}), [[UNREAD], [pay(5)]], False, "pay in message 3"),
     (Forbid("pay"), [[UNREAD]], False, "pay in message 2"),
-    (Count("a", min=1, max=2), [], False, "0 calls"),
     (Count("a", min=1, max=2), [[A], [B, A]], True, "2 calls"),
     (Count("a", min=1, max=2), [[A, A], [A]], False, "3 calls"),
     (Count("a", max=0), [[B]], True, "0 calls"),
     (Count("*", min=3), [[A], [B, C]], True, "3 calls"),
     (Before("a", "b"), [[A], [B], [B]], True, "b in message 3"),
     (Before("a", "b"), [[A, B]], False, "b in message 2 without a before it"),
-    (Before("a", "b"), [[B], [A], [B]], False, "b in message 2 without a before it"),
     (Before("a", "b"), [[A]], True, "b is not called"),
     (Before("a", "*"), [[A], [B]], False, "a in message 2 without a before it"),
-    (NoRepeat(), [[A], [B], [C]], True, "no repeats"),
     (NoRepeat(), [[A], [B], [A]], False, "a in message 4 repeats message 2"),
     (NoRepeat(), [[A, A]], False, "a in message 2 repeats message 2"),
     (NoRepeat("b"), [[A], [A]], True, "no repeats"),
     (NoRepeat(), [[pay(5)], [pay(5.0)]], False, "pay in message 3 repeats message 2"),
     (NoRepeat(), [[pay(1)], [pay(amount=True)], [pay("1")]], True, "no repeats"),
     (NoRepeat(), [[UNREAD], [ToolCall("pay", '{"amount": 6')], [ToolCall("pay")]], True, "no repeats"),
-    (MaxSteps(2), [[A], []], True, "2 messages"),
     (MaxSteps(2), [[A], [], [A]], False, "3 messages"),
     (SchemaValid(), [[A]], None, "the trace defines no tools"),
 ]  # fmt: skip
@@ -117,33 +112,14 @@ def test_a_constraint_holds_or_not_and_says_why():
         assert check(constraint, *messages) == (holds, reason)
 
 
-@pytest.mark.parametrize(
-    ("failed", "holds"),
-    [
-        ({}, False),
-        ({0: False}, False),
-        ({0: None}, False),
-        ({0: True}, True),
-        ({0: True, 1: True}, True),
-        ({0: True, 1: False}, True),
-    ],
-)
-def test_a_call_that_is_made_again_after_a_failure_is_a_retry(failed, holds):
-    assert check(NoRepeat(), [A], [A], failed=failed)[0] is holds
-
-
 STATUSES = [
     ("ok", {0: False, 1: False}, True, "a: 0 of 2 calls failed, the last one succeeded"),
     ("ok", {0: True, 1: False}, False, "a: 1 of 2 calls failed, the last one succeeded"),
-    ("ok", {0: True}, False, "a: 1 of 2 calls failed, 1 may have failed"),
     ("ok", {1: False}, None, "a: 0 of 2 calls failed, 1 may have failed, the last one succeeded"),
     ("recovered", {0: True, 1: False}, True, "a: 1 of 2 calls failed, the last one succeeded"),
-    ("recovered", {0: False, 1: False}, False, "a: 0 of 2 calls failed, the last one succeeded"),
     ("recovered", {0: True, 1: True}, False, "a: 2 of 2 calls failed, the last one failed"),
-    ("recovered", {1: True}, False, "a: 1 of 2 calls failed, 1 may have failed, the last one failed"),
     ("recovered", {0: True}, None, "a: 1 of 2 calls failed, 1 may have failed"),
     ("error", {0: False, 1: True}, True, "a: 1 of 2 calls failed, the last one failed"),
-    ("error", {0: True, 1: False}, False, "a: 1 of 2 calls failed, the last one succeeded"),
     ("error", {0: True}, None, "a: 1 of 2 calls failed, 1 may have failed"),
 ]
 
@@ -209,18 +185,6 @@ def test_no_call_repeats_where_all_earlier_equal_ones_failed_in_earlier_messages
         for before, earlier, error in made[:at]
     )
     assert check(NoRepeat(), *messages, failed=failed)[0] is not repeats
-
-
-@settings(max_examples=2 * settings.default.max_examples)
-@given(conversations, st.sampled_from(["a", "b", "pay", "*"]), st.sampled_from(["a", "b", "pay", "*"]))
-def test_each_call_comes_after_one_that_must_come_before(messages, first, then):
-    expected = all(
-        any(first in ("*", earlier.name) for before in messages[:number] for earlier in before)
-        for number, message in enumerate(messages)
-        for call in message
-        if then in ("*", call.name)
-    )
-    assert check(Before(first, then), *messages)[0] is expected
 
 
 @settings(max_examples=2 * settings.default.max_examples)

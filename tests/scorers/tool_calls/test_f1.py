@@ -17,9 +17,6 @@ from judgekit.scorers.tool_calls.matchers import one_of
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
 from judgekit.traces.sample import ExpectedCall, Sample
 
-TAU2 = [("airline", 20, 148), ("retail", 40, 299), ("telecom", 40, 207)]
-"""Domain, conversations, and calls of the agent in all of them."""
-
 
 def score(expected: list[ToolCall] | None, *made: ToolCall, **options: object) -> Score:
     messages = [HumanMessage("Hi"), AIMessage(tool_calls=made)]
@@ -64,7 +61,6 @@ UV = ToolCall("uv_index", {"city": "Paris", "days": 2})
 
 CASES = {
     "both empty": ([], [], (0, 0, 0), "no call was expected and none was made"),
-    "in another order": ([PARIS, UV], [UV, PARIS], (2, 0, 0), "2 of 2 expected calls matched"),
     "one other": (
         [UV, PARIS],
         [PARIS, UV, ROME],
@@ -78,20 +74,11 @@ CASES = {
         (0, 1, 1),
         '0 of 1 expected calls matched; weather: args.city expected "Paris", got "Rome"',
     ),
-    "made twice": ([PARIS], [PARIS, PARIS], (1, 1, 0), "1 of 1 expected calls matched; extra: weather (message 2)"),
-    "expected twice": ([PARIS, PARIS], [PARIS], (1, 0, 1), "1 of 2 expected calls matched; missing: weather"),
-    "none made": ([PARIS], [], (0, 0, 1), "0 of 1 expected calls matched; missing: weather"),
     "none expected": (
         [],
         [ToolCall("f"), ToolCall("g"), ToolCall("f")],
         (0, 3, 0),
         "no call was expected; extra: f x2 (message 2), g (message 2)",
-    ),
-    "a whole number with a point": (
-        [ToolCall("f", {"n": 75})],
-        [ToolCall("f", {"n": 75.0})],
-        (1, 0, 0),
-        "1 of 1 expected calls matched",
     ),
     "compare_args leaves a choice": (
         [ExpectedCall("weather", compare_args=[]), PARIS],
@@ -155,7 +142,7 @@ def plain_json(name: str, arguments: object) -> str:
     return json.dumps([name, normal(arguments)], sort_keys=True)
 
 
-@pytest.mark.parametrize(("domain", "samples"), [(domain, samples) for domain, samples, _ in TAU2])
+@pytest.mark.parametrize(("domain", "samples"), [("airline", 20), ("retail", 40), ("telecom", 40)])
 def test_real_conversations_have_the_value_that_counting_by_hand_gives(shared_data, domain, samples):
     """Counted from the raw file, without the reader. ``compare_args`` is left to the matching's own tests."""
     path = shared_data / "traces" / "tau2" / f"gpt-4.1_{domain}_default_1trials.json"

@@ -161,47 +161,6 @@ def test_each_preset_moves_as_its_definition_says(conversations, change, scope):
     assert asyncio.run(values()) == [expected] * len(changed)
 
 
-def test_where_parallel_calls_are_in_order_a_swap_within_a_message_is_one(conversations):
-    scorers = {name: ToolCallMatch(how.model_copy(update={"parallel": "ordered"})) for name, how in PRESETS.items()}
-    for changed in (one for sample in conversations for one in two_swapped_in_one_message(sample)):
-        found = {name: scorer.score(changed).value for name, scorer in scorers.items()}
-        assert found == {name: float(name in PRESET_VALUES[two_swapped]) for name in PRESETS}
-
-
-def test_f1_and_accuracy_move_as_their_definitions_say(conversations):
-    f1, strict, free = ToolCallF1(), ToolCallAccuracy(), ToolCallAccuracy(strict_order=False)
-
-    def values(sample: Sample) -> tuple[float | None, ...]:
-        return tuple(scorer.score(sample).value for scorer in (f1, strict, free))
-
-    for sample in conversations:
-        n = len(places(sample))
-        assert values(sample) == (1, 1, 1)
-        for changed in one_removed(sample):
-            assert values(changed) == (2 * (n - 1) / (2 * n - 1) if n > 1 else 0, 0, 0)
-        for changed in one_added(sample):
-            assert values(changed) == (2 * n / (2 * n + 1), 0, 0)
-        for changed in two_swapped(sample):
-            names = [made.call.name for made in changed.trace.tool_calls()]
-            if names != [call.name for call in sample.reference_tool_calls]:
-                assert values(changed) == (1, 0, 1)
-            else:
-                assert values(changed) == (1, pytest.approx(mean_share(changed)), 1)
-        for changed in an_argument_changed(sample):
-            accuracy = pytest.approx(mean_share(changed))
-            assert values(changed) == ((n - 1) / n, accuracy, accuracy)
-
-
-def mean_share(sample: Sample) -> float:
-    """Over the calls at one position each, the mean share of the names of arguments whose values are the same."""
-    pairs = [(one.args, other.call.args) for one, other in zip(sample.reference_tool_calls, sample.trace.tool_calls(), strict=True)]  # fmt: skip
-    agree = [
-        sum(name in left and name in right and left[name] == right[name] for name in left | right) / len(left | right)
-        for left, right in pairs
-    ]
-    return sum(agree) / len(agree)
-
-
 def test_without_references_a_sample_is_skipped():
     skipped = Score.skipped("tool_call_match", "the sample has no reference_tool_calls")
     assert score("exact", None, [SEARCH]) == skipped
@@ -277,39 +236,6 @@ def test_a_function_may_compare_arguments():
     assert score(ToolMatch(args=half), [PAY], [PAY]).value == 0
     assert score(ToolMatch(args=half, credit="recall", args_credit="fraction"), [PAY], [PAY]).value == 0.5
     assert score(ToolMatch(tools={"pay": half}, credit="f1", args_credit="fraction"), [PAY, SEARCH], [PAY, SEARCH]).value == 0.75  # fmt: skip
-
-
-COUNTED = {  # credit, extra, missing: of 3 expected calls and 4 made, 2 are the same
-    ("precision", "forbid", "forbid"): 2 / 4,
-    ("precision", "allow", "forbid"): 1,
-    ("recall", "forbid", "forbid"): 2 / 3,
-    ("recall", "forbid", "allow"): 1,
-    ("f1", "forbid", "forbid"): 4 / 7,
-    ("f1", "allow", "forbid"): 4 / 5,
-    ("f1", "forbid", "allow"): 4 / 6,
-    ("f1", "allow", "allow"): 1,
-    ("all_or_nothing", "allow", "forbid"): 0,
-    ("all_or_nothing", "forbid", "allow"): 0,
-    ("all_or_nothing", "allow", "allow"): 1,
-}
-
-
-def test_what_is_allowed_leaves_the_denominator():
-    for mode, value in COUNTED.items():
-        credit, extra, missing = mode
-        how = ToolMatch(order="any", credit=credit, extra=extra, missing=missing)
-        a, b, c, d, e = map(ToolCall, "abcde")
-        assert score(how, [a, b, c], [a, d], [b, e]).value == pytest.approx(value)
-
-
-@pytest.mark.parametrize("credit", ["precision", "recall", "f1"])
-def test_where_there_is_nothing_to_divide_by_all_or_nothing_decides(credit):
-    how = ToolMatch(order="any", credit=credit)
-    assert score(how, []).value == 1
-    assert score(how.model_copy(update={"extra": "allow"}), [PAY]).value == 0
-    assert score(how.model_copy(update={"missing": "allow"}), [PAY]).value == 1
-    assert score(how.model_copy(update={"missing": "allow"}), [], [PAY]).value == 0
-    assert score(how.model_copy(update={"extra": "allow"}), [], [PAY]).value == 1
 
 
 def test_the_mode_may_be_named_or_given_as_a_table():

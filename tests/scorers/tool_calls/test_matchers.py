@@ -78,14 +78,6 @@ matchers = st.recursive(
 )
 
 
-@given(matchers, json_values)
-def test_a_matcher_kept_in_a_file_reads_back_the_same(matcher, found):
-    kept = json.loads(json.dumps(matcher))
-    assert repr(kept) == repr(matcher)
-    assert parse_matcher(kept) == parse_matcher(matcher)
-    assert matches(kept, found) is matches(matcher, found)
-
-
 def test_every_other_key_is_literal():
     cases = [*VALUES, {"$gt": 3}, {"$JUDGEKIT": "near"}, {"judgekit": "near"}, {"$": 1}, [KEY]]
     for value in cases:
@@ -274,22 +266,16 @@ MALFORMED = {
     "a number for a name": ({KEY: 3}, "no value matcher is called 3"),
     "lacking": ({KEY: "near", "value": 3}, "'near': tolerance: Field required"),
     "misspelled": ({KEY: "near", "value": 3, "tolerance": 1, "tol": 1}, "tol: Extra inputs are not permitted, found 1"),
-    "text for a number": ({KEY: "near", "value": "3", "tolerance": 1}, "valid number, found '3'"),
-    "infinite": ({KEY: "near", "value": 3, "tolerance": float("inf")}, "finite number, found inf"),
     "below zero": ({KEY: "near", "value": 3, "tolerance": -1}, "tolerance: Input should be greater than or equal to 0"),
     "no such type": ({KEY: "of_type", "type": "int"}, "'integer', 'boolean', 'object', 'array' or 'null', found 'int'"),
     "no pattern": ({KEY: "regex", "pattern": "("}, "pattern: not a valid regular expression: missing )"),
     "too deep a pattern": ({KEY: "regex", "pattern": "(" * 10_000}, "recursion depth"),
-    "one of none": ({KEY: "one_of", "values": []}, "at least 1 item"),
-    "no list": ({KEY: "one_of", "values": "ab"}, "valid list, found 'ab'"),
     "malformed within": ({KEY: "one_of", "values": [1, {"a": [{KEY: "neer"}]}]}, "values[1]: no value"),
     "malformed element": ({KEY: "contains", "part": {KEY: "near"}}, "part: value matcher 'near': value:"),
     "no end": ({KEY: "between"}, "low and high are both None"),
     "upside down": ({KEY: "between", "low": 3, "high": 1}, "low not above high"),
     "two kinds": ({KEY: "between", "low": 1, "high": "3"}, "two numbers or two strings"),
     "no range": ({KEY: "between", "low": True, "high": [1]}, "low: Input should be a valid number, found True"),
-    "too similar": ({KEY: "similar", "text": "a", "at_least": 80}, "at_least: Input should be less than or equal to 1"),
-    "more than anything": ({KEY: "anything", "value": 1}, "value: Extra inputs are not permitted"),
 }
 
 

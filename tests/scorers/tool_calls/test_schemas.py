@@ -28,7 +28,6 @@ CASES = {
     "fits": (CITY, {"city": "Rome"}, ()),
     "another type": (CITY, {"city": 5}, ("args.city: 5 is not of type 'string'",)),
     "missing": (CITY, {}, ("args: 'city' is a required property",)),
-    "more is free": (CITY, {"city": "Rome", "days": 2}, ()),
     "more is not free": (
         {**CITY, "additionalProperties": False},
         {"city": "Rome", "days": 2},
@@ -44,14 +43,7 @@ CASES = {
         {"items": [{"id": 1}, {"id": "2"}]},
         ("args.items[1].id: '2' is not of type 'integer'",),
     ),
-    "a whole number is an integer": ({"properties": {"n": {"type": "integer"}}}, {"n": 3.0}, ()),
-    "true is no integer": (
-        {"properties": {"n": {"type": "integer"}}},
-        {"n": True},
-        ("args.n: True is not of type 'integer'",),
-    ),
     "a format says nothing": ({"properties": {"d": {"format": "date"}}}, {"d": "tomorrow"}, ()),
-    "a pattern is found anywhere": ({"properties": {"d": {"pattern": "[0-9]"}}}, {"d": "day 1"}, ()),
     "a pattern is not found": (
         {"properties": {"d": {"pattern": "^[0-9]+$"}}},
         {"d": "1\n"},
@@ -73,7 +65,6 @@ CASES = {
         {"id": 1, "next": {"id": 2, "next": {}}},
         ("args.next.next: 'id' is a required property",),
     ),
-    "true": (True, {"any": "thing"}, ()),
     "false": (False, {}, ("args: False schema does not allow {}",)),
     "no parameters": (None, {"any": "thing"}, ()),
 }
