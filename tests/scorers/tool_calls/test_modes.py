@@ -15,7 +15,7 @@ def test_a_mode_may_be_a_table_with_tables_for_arguments():
 
 
 def test_what_a_table_cannot_say_is_an_error_that_says_where():
-    with pytest.raises(ConfigError, match="^match: order: Input should be 'sequence', 'in_order' or 'any'"):
+    with pytest.raises(ConfigError, match=r"^match: order: Input should be 'sequence', 'in_order' or 'any'"):
         parse_tool_match({"order": "sorted"})
-    with pytest.raises(ConfigError, match="^match: extras: "):
+    with pytest.raises(ConfigError, match=r"^match: extras: "):
         parse_tool_match({"extras": "allow"})
