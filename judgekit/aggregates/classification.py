@@ -48,7 +48,11 @@ def classification(scores: Sequence[Score]) -> Total:
     average = measure.partition("_")[2] or "macro"
     pooled = positive is not None or average == "micro"
     true = [str(score.details["true"]) for score in scores]
-    predicted = _predicted(scores)
+    own_labels = {score.details.get("mark"): str(score.details["true"]) for score in scores}
+    predictions = (str(score.details["predicted"]) for score in scores)
+    predicted = [
+        own_labels.get(prediction, prediction) for prediction in predictions
+    ]  # marks of labels are these labels
     classes = sorted({*true, *predicted} - {""})
     code = {name: number for number, name in enumerate(classes)}
     # Codes, because an array of strings would drop trailing NULs and pad each string to the longest.
@@ -75,13 +79,6 @@ def classification(scores: Sequence[Score]) -> Total:
     if len(sessions) > 1:  # each session has marks of its own
         notes.append(f"{len(sessions)} sessions without text: one prediction may count as {len(sessions)} classes")
     return Total(figures[measure], measure, "; ".join(notes), figures, counts)
-
-
-def _predicted(scores: Sequence[Score]) -> list[str]:
-    """Return the predictions. A mark that equals the mark of some sample's label is replaced by that label."""
-    labels = {score.details.get("mark"): str(score.details["true"]) for score in scores}
-    predictions = (str(score.details["predicted"]) for score in scores)
-    return [labels.get(prediction, prediction) for prediction in predictions]
 
 
 def _requested_measure(scores: Sequence[Score]) -> tuple[str, str | None] | Total:

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from dataclasses import dataclass
 from math import inf, isclose
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from judgekit.aggregates.behavior import plain_number
 from judgekit.errors import ConfigError
@@ -17,9 +17,6 @@ from judgekit.traces.equality import is_number
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 from judgekit.traces.tree import branches
-
-if TYPE_CHECKING:
-    from regex import Pattern
 
 
 @dataclass(frozen=True)
@@ -165,11 +162,8 @@ class MaxToolErrorRate(_Within):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self._pattern
-
-    @property
-    def _pattern(self) -> "Pattern[str] | None":
-        return None if self.error_pattern is None else compile_pattern(self.error_pattern)
+        if self.error_pattern is not None:
+            compile_pattern(self.error_pattern)
 
     def _number(self, trace: Trace) -> float | str:
         flags = [flag for flag in self._flags(trace) if flag is not None]
@@ -180,9 +174,8 @@ class MaxToolErrorRate(_Within):
         return ("some tool results do not record whether they are errors, and do not count",) * is_unknown
 
     def _flags(self, trace: Trace) -> list[bool | None]:
-        pattern = self._pattern
         results = (message for branch in branches(trace) for message in branch.trace.messages if message.role == "tool")
-        return [is_error(result, pattern) for result in results if result.requestor == "assistant"]
+        return [is_error(result, self.error_pattern) for result in results if result.requestor == "assistant"]
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from judgekit.errors import short_repr
 from judgekit.score import Score
@@ -17,13 +16,10 @@ from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 from judgekit.traces.tree import branches
 
-if TYPE_CHECKING:
-    from regex import Pattern
-
 _SECONDS = 0.05
 
 
-def is_error(result: ToolMessage, pattern: "Pattern[str] | None") -> bool | None:
+def is_error(result: ToolMessage, pattern: str | None) -> bool | None:
     """Return whether a result is an error, as recorded or else by a pattern of its text; ``None`` if that is unknown.
 
     Raises:
@@ -31,7 +27,7 @@ def is_error(result: ToolMessage, pattern: "Pattern[str] | None") -> bool | None
     """
     if result.is_error is not None or pattern is None:
         return result.is_error
-    return pattern.search(message_text(result), timeout=_SECONDS) is not None
+    return compile_pattern(pattern).search(message_text(result), timeout=_SECONDS) is not None
 
 
 @dataclass(frozen=True)
@@ -83,17 +79,11 @@ class ErrorsIgnored(_WithoutFlaws):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self._compiled
-
-    @cached_property
-    def _compiled(self) -> "Pattern[str] | None":
-        return None if self.error_pattern is None else compile_pattern(self.error_pattern)
+        if self.error_pattern is not None:
+            compile_pattern(self.error_pattern)
 
     def _flaws(self, trace: Trace) -> Flaws:
-        return errors_ignored(trace, self._is_error)
-
-    def _is_error(self, result: ToolMessage) -> bool:
-        return bool(is_error(result, self._compiled))
+        return errors_ignored(trace, lambda result: bool(is_error(result, self.error_pattern)))
 
 
 @dataclass(frozen=True)
@@ -165,13 +155,10 @@ class NeverSays(_WithoutFlaws):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self._compiled
-
-    @cached_property
-    def _compiled(self) -> "Pattern[str]":
-        return compile_pattern(self.pattern)
+        compile_pattern(self.pattern)
 
     def _flaws(self, trace: Trace) -> Flaws:
+        search = compile_pattern(self.pattern).search
         texts = [
             (branch.number(index), message.text)
             for branch in branches(trace)
@@ -181,6 +168,6 @@ class NeverSays(_WithoutFlaws):
         flaws = [
             Flaw(number, "said", f"says {short_repr(match[0])}")
             for number, text in texts
-            if (match := self._compiled.search(text, timeout=_SECONDS))
+            if (match := search(text, timeout=_SECONDS))
         ]
         return Flaws(flaws, sum(bool(text) for _, text in texts))

@@ -206,6 +206,8 @@ class Panel(SyncScore):
             "unasked": list(titles[len(scores) :]),
             **least_shown(scores),
         }
+        voted = zip(titles, scores, strict=False)
+        stopped = [f"{title} has no vote: {_WHY[_STOPPED[one.error]]}" for title, one in voted if one.error in _STOPPED]
         return Score(
             scorer=self.name,
             status=verdict if isinstance(verdict, str) else "scored",
@@ -216,7 +218,7 @@ class Panel(SyncScore):
             calls=tuple(call for score in scores for call in score.calls),
             confidence=confidence if self.rule in _COUNTING and not isinstance(verdict, str) else None,
             error=first.error if first else None,
-            warnings=(*merged_warnings(scores), *_stopped_warnings(titles, scores)),
+            warnings=(*merged_warnings(scores), *stopped),
         )
 
 
@@ -225,12 +227,6 @@ async def _vote(member: Scorer, sample: Sample) -> Score:
         return await attempt(member, sample)
     except STOPS_JUDGE as error:
         return Score.failed(member.name, str(error), error=type(merge_errors([error])).__name__)
-
-
-def _stopped_warnings(titles: Sequence[str], scores: Sequence[Score]) -> Sequence[str]:
-    """Return a warning for each member whose judge has stopped."""
-    voted = zip(titles, scores, strict=False)
-    return [f"{title} has no vote: {_WHY[_STOPPED[score.error]]}" for title, score in voted if score.error in _STOPPED]
 
 
 def _decided(votes: Sequence[Vote]) -> int:

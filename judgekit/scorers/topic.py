@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, JsonValue
 
@@ -71,21 +71,15 @@ class TopicAdherence(ScopedJudgedScorer):
         judgment = await self._judge.ask(prompt, sample, TopicAnswer, _check)
         topics = _topics(judgment.sample)
         requests = list({_identity(request, topics): request for request in judgment.answer.requests}.values())
-        counts = _Counts.of(requests)
-        ratios = counts.ratios()
-        value = ratios[self.mode]
-        details: dict[str, JsonValue] = {
-            **ratios,
-            **counts._asdict(),
-            "requests": [request.model_dump() | {"topic": _topic(request, topics)} for request in requests],
-        }
-        if value is None:
-            reason = f"{self.mode} is undefined (0/0): {counts.in_words()}"
+        figures, seen = _counted(requests)
+        listed = [request.model_dump() | {"topic": _topic(request, topics)} for request in requests]
+        details: dict[str, JsonValue] = {**figures, "requests": [*listed]}
+        if (value := figures[self.mode]) is None:
+            reason = f"{self.mode} is undefined (0/0): {seen}"
             return judgment.score(self.name, "skipped", label="undefined", reason=reason, details=details)
-        astray = [request for request in requests if (request.outcome == "answered") != (request.topic is not None)]
-        listed = "; ".join(f"{request.request!r} {request.outcome} in message {request.message}" for request in astray)
-        reason = f"{counts.in_words()}{f'. {listed}' if listed else ''}"
-        return judgment.score(self.name, value, reason=reason, details=details)
+        wrong = [request for request in requests if (request.outcome == "answered") != (request.topic is not None)]
+        astray = "; ".join(f"{request.request!r} {request.outcome} in message {request.message}" for request in wrong)
+        return judgment.score(self.name, value, reason=f"{seen}. {astray}" if astray else seen, details=details)
 
 
 def _check(answer: TopicAnswer, sample: Sample) -> None:
@@ -114,34 +108,17 @@ def _identity(request: TopicRequest, topics: Mapping[int, str]) -> tuple[str, st
     return _folded(request.request), _folded(_topic(request, topics) or ""), request.outcome
 
 
-class _Counts(NamedTuple):
-    tp: int
-    fp: int
-    fn: int
-    tn: int
-
-    @classmethod
-    def of(cls, requests: Sequence[TopicRequest]) -> "_Counts":
-        kinds = [(request.outcome, request.topic is not None) for request in requests]
-        return cls(*(kinds.count((outcome, on)) for outcome in ("answered", "refused") for on in (True, False)))
-
-    def ratios(self) -> dict[str, float | None]:
-        return {
-            "precision": _ratio(self.tp, self.tp + self.fp),
-            "recall": _ratio(self.tp, self.tp + self.fn),
-            "f1": _ratio(2 * self.tp, 2 * self.tp + self.fp + self.fn),
-            "accuracy": _ratio(self.tp + self.tn, self.tp + self.fp + self.fn + self.tn),
-        }
-
-    def in_words(self) -> str:
-        on, off = self.tp + self.fn, self.fp + self.tn
-        sentences = [f"on topic, {self.tp} of {on} requests answered"] if on else []
-        sentences += [f"off topic, {self.tn} of {off} requests refused"] if off else []
-        return "; ".join(sentences) or "the user asked for nothing"
-
-
-def _ratio(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
+def _counted(requests: Sequence[TopicRequest]) -> tuple[dict[str, float | None], str]:
+    """Return the ratios and the counts that they are made of, and the counts in words."""
+    kinds = [(request.outcome, request.topic is not None) for request in requests]
+    tp, fp, fn, tn = (kinds.count((outcome, on)) for outcome in ("answered", "refused") for on in (True, False))
+    parts = {"precision": (tp, tp + fp), "recall": (tp, tp + fn), "f1": (2 * tp, 2 * tp + fp + fn)}
+    parts["accuracy"] = tp + tn, tp + fp + fn + tn
+    ratios = {mode: part / whole if whole else None for mode, (part, whole) in parts.items()}
+    sentences = [f"on topic, {tp} of {tp + fn} requests answered"] if tp + fn else []
+    sentences += [f"off topic, {tn} of {fp + tn} requests refused"] if fp + tn else []
+    seen = "; ".join(sentences) or "the user asked for nothing"
+    return {**ratios, "tp": tp, "fp": fp, "fn": fn, "tn": tn}, seen
 
 
 def _folded(text: str) -> str:

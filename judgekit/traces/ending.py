@@ -80,15 +80,10 @@ def _unfinished(messages: Sequence[Message], error: str | None) -> str | None:
     if messages[-1].role == "tool":
         return None if _ENDS_TASK.search(name) else f"the result of {short_repr(name)}"
     has_results = any(message.role == "tool" for message in messages)
-    is_answer = _says_something(last) and error is None and not has_results
+    has_media = not isinstance(last.content, str) and any(part.type == "media" for part in last.content)
+    is_answer = (last.text.strip() or has_media) and error is None and not has_results
     return None if is_answer or _ENDS_TASK.search(name) else f"a call without a result, of {short_repr(name)}"
 
 
 def _is_of_user(message: Message) -> bool:
     return message.role == "user" or (message.role == "tool" and message.requestor == "user")
-
-
-def _says_something(message: AIMessage) -> bool:
-    if isinstance(message.content, str):
-        return bool(message.content.strip())
-    return bool(message.text.strip()) or any(part.type == "media" for part in message.content)

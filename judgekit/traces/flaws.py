@@ -167,7 +167,7 @@ def claims_without_call(trace: Trace) -> Flaws:
         verbs_called = _verbs_called(branch)
         for index, message in enumerate(branch.trace.messages):
             for claim in _CLAIM.finditer(message_text(message)) if message.role == "assistant" else ():
-                verb = done.get(_single(claim["done"].casefold()))
+                verb = done.get(re.sub(r"([lpt])\1ed$", r"\1ed", claim["done"].casefold()))  # cancelled is canceled
                 objects = {_stem(part) for own_verb, *parts in tools if own_verb == verb for part in parts}
                 if verb is None or claim["hedge"] or objects.isdisjoint(map(_stem, _words(claim["object"]))):
                     continue
@@ -194,11 +194,9 @@ def _verbs_called(branch: Branch) -> dict[str, list[int]]:
                 for part in _NAME_PART.findall(call.name):
                     verbs.setdefault(part.casefold(), []).append(index)
     for index, started in branch.started.items():
-        for child in started:
-            for below in branches(child.trace):
-                for call in below.trace.own_calls():
-                    for part in _NAME_PART.findall(call.name):
-                        verbs.setdefault(part.casefold(), []).append(index)
+        for call in (call for child in started for below in branches(child.trace) for call in below.trace.own_calls()):
+            for part in _NAME_PART.findall(call.name):
+                verbs.setdefault(part.casefold(), []).append(index)
     return verbs
 
 
@@ -242,11 +240,6 @@ def _past(verb: str) -> str:
     if verb.endswith("y") and verb[-2:-1] not in "aeiou":
         return f"{verb[:-1]}ied"
     return f"{verb}d" if verb.endswith("e") else f"{verb}ed"
-
-
-def _single(word: str) -> str:
-    """Return a word of the past with a single consonant: canceled, not cancelled."""
-    return re.sub(r"([lpt])\1ed$", r"\1ed", word)
 
 
 def _stem(word: str) -> str:

@@ -24,18 +24,6 @@ class GradedScorer(RankingScorer):
     def _measured(self, graded: GradedRanking) -> Score:
         if max(graded.judged_grades, default=0) <= 0:
             return Score.skipped(self.name, "no judged document is relevant, so every order is equally good")
-        reason, details = self._explain(graded)
-        return Score.scored(self.name, self._value(graded), reason=reason, details=details)
-
-    @abstractmethod
-    def _value(self, graded: GradedRanking) -> float: ...
-
-    @property
-    @abstractmethod
-    def _options(self) -> JsonObject:
-        """The options that the value depends on, including ``k``."""
-
-    def _explain(self, graded: GradedRanking) -> tuple[str, JsonObject]:
         k = self._options["k"]
         first = graded.grades[: k if isinstance(k, int) else None]
         ranks = [rank for rank, grade in enumerate(first, 1) if grade > 0]
@@ -47,11 +35,20 @@ class GradedScorer(RankingScorer):
             **self._options,
         }
         among = f"{len(graded.ids)} retrieved" if k is None else f"the first {k} (retrieved: {len(graded.ids)})"
+        found, relevant = _grades(graded.grades[rank - 1] for rank in ranks), _grades(judged)
+        reason = f"among {among}: grades {found} at {format_ranks(ranks)}; judged: {relevant}"
         if not ranks:
-            return graded.explained(f"none of {len(judged)} relevant documents is among {among}", details)
-        retrieved, relevant = _grades(graded.grades[rank - 1] for rank in ranks), _grades(judged)
-        reason = f"among {among}: grades {retrieved} at {format_ranks(ranks)}; judged: {relevant}"
-        return graded.explained(reason, details)
+            reason = f"none of {len(judged)} relevant documents is among {among}"
+        reason, details = graded.explained(reason, details)
+        return Score.scored(self.name, self._value(graded), reason=reason, details=details)
+
+    @abstractmethod
+    def _value(self, graded: GradedRanking) -> float: ...
+
+    @property
+    @abstractmethod
+    def _options(self) -> JsonObject:
+        """The options that the value depends on, including ``k``."""
 
 
 def _grades(grades: Iterable[float]) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from judgekit.errors import ConfigError, check_choice, join_limited, short_repr, short_reprs
@@ -143,11 +143,7 @@ class Regex(SyncScore):
     name: str = "regex"
 
     def __post_init__(self) -> None:
-        _ = self._compiled
-
-    @cached_property
-    def _compiled(self) -> "Pattern[str]":
-        return compile_pattern(self.pattern)
+        compile_pattern(self.pattern)
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
@@ -176,7 +172,8 @@ class Regex(SyncScore):
         return Score.scored(self.name, 0, reason=reason, details={"start": None, "end": None})
 
     async def _search(self, response: str) -> "Match[str] | None":
-        search = self._compiled.fullmatch if self.full_match else self._compiled.search
+        compiled = compile_pattern(self.pattern)
+        search = compiled.fullmatch if self.full_match else compiled.search
         try:
             return search(response, timeout=_SECONDS_INLINE)
         except TimeoutError:

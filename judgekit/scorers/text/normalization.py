@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from judgekit.scorers.text.words import UNSPACED_SCRIPTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from regex import Pattern
 
 _NOT_RAISED = re.compile("[^\u00b2\u00b3\u00b9\u2070\u2074-\u2079\u2080-\u2089]+")
@@ -33,10 +31,10 @@ def normalize_text(text: str) -> str:
     would be left.
     """
     whole = fold_text(text)
+    spaces, first, last, quotation = _patterns()
     if not whole.isascii():
-        whole = _spaces()("", whole)
+        whole = spaces.sub("", whole)
     start, end = 0, len(whole)
-    first, last, quotation = _edges()
     while (opening := first.search(whole, start, end)) and (closing := last.search(whole, opening.start(), end)):
         start, end = opening.start(), closing.end()
         if not (quotation.match(whole, start) and quotation.match(whole, end - 1)):
@@ -46,22 +44,12 @@ def normalize_text(text: str) -> str:
 
 
 @cache
-def _spaces() -> "Callable[[str, str], str]":
-    """Return the function that replaces spaces next to letters of scripts without word spaces."""
+def _patterns() -> "tuple[Pattern[str], Pattern[str], Pattern[str], Pattern[str]]":
+    """Return patterns for spaces in scripts without them, the first and last character (searched back), and quotation marks."""
     import regex  # noqa: PLC0415 - most scorers do without
 
     letter = rf"[\p{{L}}&&[{UNSPACED_SCRIPTS}]]"
     # A combining mark after a space stands alone; without the space it would join the letter before it.
-    return regex.compile(rf"(?<={letter}\p{{M}}*) (?!\p{{M}})| (?={letter})", regex.V1).sub
-
-
-@cache
-def _edges() -> "tuple[Pattern[str], Pattern[str], Pattern[str]]":
-    """Return patterns for the first character, the last character (searched backwards) and quotation marks."""
-    import regex  # noqa: PLC0415 - as above
-
-    return (
-        regex.compile(r"[^\s¿¡]"),
-        regex.compile(r"(?r)[^\s\p{Terminal_Punctuation}]"),
-        regex.compile(r"\p{Quotation_Mark}"),
-    )
+    spaces = regex.compile(rf"(?<={letter}\p{{M}}*) (?!\p{{M}})| (?={letter})", regex.V1)
+    first, last = regex.compile(r"[^\s¿¡]"), regex.compile(r"(?r)[^\s\p{Terminal_Punctuation}]")
+    return spaces, first, last, regex.compile(r"\p{Quotation_Mark}")

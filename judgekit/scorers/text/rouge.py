@@ -7,8 +7,6 @@ from itertools import chain
 from math import inf
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
-from pydantic import JsonValue
-
 from judgekit.errors import check_choice
 from judgekit.score import Score
 from judgekit.scorers.text.base import TextPair, TextScorer, compare_without_gil
@@ -177,28 +175,22 @@ class ROUGE(TextScorer):
             return Score.skipped(self.name, "no reference has words")
         response = self._sentences(texts.response)
         overlaps = [rouge(self.type, response, words) for _, words in references]
-        ranks = [overlap.share("recall" if self.reference_choice == "recall" else self.mode) for overlap in overlaps]
+        rank: RougeMode = "recall" if self.reference_choice == "recall" else self.mode
+        ranks = [overlap.share(rank) for overlap in overlaps]
         best = ranks.index(max(ranks))
         reference, _ = references[best]
         too_short = not any(overlap.in_reference for overlap in overlaps)
-        reason, details = self._explain(overlaps[best], reference, len(references), has_words=any(response))
-        return Score.scored(
-            self.name,
-            overlaps[best].share(self.mode),
-            reason=reason,
-            details=details,
-            warnings=[f"the reference has too few words for {self.type}: 0, as in rouge-score"] if too_short else (),
-        )
-
-    def _explain(
-        self, overlap: Overlap, reference: str, of: int, *, has_words: bool
-    ) -> tuple[str, dict[str, JsonValue]]:
+        overlap = overlaps[best]
         things = {"rouge1": "words", "rougeL": "words in the same order", "rougeLsum": "words in the same order"}
         counted = things.get(self.type, f"sequences of {self.type[-1]} words")
         matches, in_response, in_reference = overlap
         shares = f"{matches} of {in_response} in the response, of {in_reference} in the reference"
-        highest = self.mode if self.reference_choice == "value" else "recall"
-        which = f", the one of {of} with the highest {highest}" if of > 1 else ""
+        which = f", the one of {len(references)} with the highest {rank}" if len(references) > 1 else ""
         ratios = {mode: overlap.share(mode) for mode in get_args(RougeMode)}
-        reason = f"{counted} in common: {shares}{which}" if has_words else NO_WORD
-        return reason, {**ratios, **overlap._asdict(), "reference": reference}
+        return Score.scored(
+            self.name,
+            overlap.share(self.mode),
+            reason=f"{counted} in common: {shares}{which}" if any(response) else NO_WORD,
+            details={**ratios, **overlap._asdict(), "reference": reference},
+            warnings=[f"the reference has too few words for {self.type}: 0, as in rouge-score"] if too_short else (),
+        )

@@ -143,12 +143,11 @@ class Calls:
         rows: list[list[float]] = []
         for args in [self.expected[row].args for row in expected]:
             names, wanted = args.keys(), {hashable_argument(*pair) for pair in args.items()}
-            rows += [
-                [
-                    (len(wanted & equal) / len(names | others) if names or others else 1.0) if is_readable else 0.0
-                    for others, equal, is_readable in received
-                ]
+            row = [
+                (len(wanted & equal) / len(names | others) if names or others else 1.0) if is_readable else 0.0
+                for others, equal, is_readable in received
             ]
+            rows.append(row)
         return rows
 
     def compare(self, expected: int, actual: int) -> ArgComparison:
