@@ -82,6 +82,7 @@ def test_the_reason_lists_what_failed_and_its_cost_and_what_passed_and_what_does
         "failed correct_participants (-0.31), correct_time (-0.31), correct_duration (-0.12), "
         "explored_alternatives (-0.25); not applicable clear_explanation"
     )
+    assert meeting(idle=tuple(MEETING)).reason == "no criterion applies"
 
 
 weighted = st.lists(st.integers(1, 10_000), min_size=1, max_size=7).map(

@@ -111,6 +111,7 @@ def test_a_ranking_that_does_not_fit_is_an_error():
         ([("a", 1), ("b", 1, 2)], {}, None, r"retrieved mixes \(id, score\) pairs with \('b', 1, 2\)"),
         ([("a", float("nan"))], {}, None, r"scores\.0\n  Input should be a finite number"),
         ({"a": 1}, {}, None, "retrieved\n  Input should be a valid tuple"),
+        (["a"], ["a"], None, "relevance\n  Input should be a valid dictionary"),
     ]
     for retrieved, relevance, scores, found in cases:
         with pytest.raises(ValidationError, match=found):

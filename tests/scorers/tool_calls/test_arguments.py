@@ -463,6 +463,7 @@ def test_rules_that_do_not_exist_are_an_error_that_says_what_was_found():
         ({"modes": "equal"}, "modes: "),
         ({"only": "a"}, "only: .*found 'a'"),
         ({"lists": "sorted"}, "lists: .*'unordered'.*found 'sorted'"),
+        ({"text": "fuzzy"}, "text.*'casefold'.*found 'fuzzy'"),
         ("equal", "found 'equal'"),
         (None, "found None"),
     ]
