@@ -105,7 +105,6 @@ def test_the_value_the_counts_and_the_reason():
 
 
 def test_arguments_are_compared_as_asked():
-    """By rules, by a function, and by what the expected call says itself."""
     shout = ToolCall("weather", {"city": "PARIS"})
     assert score([PARIS], shout).value == 0
     assert score([PARIS], shout, args=ArgMatch(text="casefold")).value == 1

@@ -238,6 +238,14 @@ def pairs_of(how: ToolMatch, expected: Sequence[ExpectedCall], made: Sequence[Ac
     return [(one, other) for one, other, _ in match_of(how, expected, made).pairs]
 
 
+def test_calls_of_one_message_are_in_order_in_any_order_unless_parallel_is_ordered():
+    expected = [ExpectedCall(name) for name in "abcd"]
+    made = [ActualCall(2 if name in "ba" else 3, 1, ToolCall(name)) for name in "badc"]
+    for order in ("sequence", "in_order"):
+        assert pairs_of(ToolMatch(order=order), expected, made) == [(0, 1), (1, 0), (2, 3), (3, 2)]
+        assert match_of(ToolMatch(order=order, parallel="ordered"), expected, made).value == 0
+
+
 def test_in_order_a_longest_run_is_aligned():
     cases = [
         ("ab", "ab", [(0, 0), (1, 1)]),
