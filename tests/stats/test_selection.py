@@ -66,6 +66,12 @@ def test_while_labels_are_added_until_it_is_granted_the_guarantee_fails_no_more_
     assert annotators > 1 or np.mean(broken[by_binomial_tests]) > 1.5 * DELTA
 
 
+def test_the_threshold_is_above_where_the_verdicts_go_wrong():
+    sure = np.linspace(1, 0, 400)
+    found = min_confidence_threshold(sure, sure < 0.3, sure, alpha=ALPHA, delta=DELTA)
+    assert 1 - 0.7 / (1 - ALPHA) < found.value < 0.31
+
+
 @pytest.mark.simulations
 @pytest.mark.parametrize("alpha", [0.1, 0.2])
 def test_on_real_labels_the_guarantee_fails_no_more_often_than_delta_in_50_orders(shared_data, alpha):
