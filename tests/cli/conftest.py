@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
@@ -17,6 +17,7 @@ import pytest
 import typer.main
 
 from judgekit.cli import load_commands, main
+from judgekit.runs.rows import Row
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
 from judgekit.traces.sample import Sample
 
@@ -119,6 +120,19 @@ def started(forked) -> Callable[..., Any]:
     script = Path("command.py").absolute()
     script.write_text(_COMMAND)
     return partial(forked, "python", script)
+
+
+@pytest.fixture(scope="session")
+def unspent() -> Callable[[Iterable[Row]], list[Row]]:
+    """Gives rows without who answered their calls and what these took, so that those of two runs can be compared."""
+    nobody = {"judge": "", "model": None, "system_fingerprint": None, "share": None}
+    free = {**nobody, "cached": False, "cost_usd": None, "seconds": 0.0, "usage": None}
+
+    def without(row: Row) -> Row:
+        calls = tuple(call.model_copy(update=free) for call in row.score.calls)
+        return row.model_copy(update={"score": row.score.model_copy(update={"calls": calls})})
+
+    return lambda rows: [*map(without, rows)]
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from judgekit.analysis.labels import read_labels
 from judgekit.judges.prompt_file import load_prompt, prompt_file_text
 from judgekit.runs.alignments import assigned_role, read_alignments
 from judgekit.runs.audit_records import read_audit_record
@@ -177,38 +176,6 @@ def test_the_new_prompt_is_the_judge_that_was_tested(aligned, cli, judging):
     assert not any("Shown by" in content or "judgekit" in content for content in judging.asked)
 
 
-def test_a_rule_that_changes_nothing_is_not_shown(script, cli):
-    ended = cli(*ALIGN)
-    assert ended.code == 1
-    assert "alignment of tone: not shown" in ended.out
-    assert "(0 fixed, 0 regressed, p .50); a gain below 17 points would rarely have been detected" in ended.out
-
-
-def test_a_rule_that_copies_a_recording_is_refused_before_it_is_judged(script, cli, judging):
-    copied = " ".join(recordings()[3].trace.messages[0].text.rstrip("?").split()[:5])
-    script.rules = [f"An answer to {copied} is lacking if it shouts."]
-    ended = cli(*ALIGN)
-    assert ended.code == 1
-    assert f"refused: it copies '{copied}' from a labeled recording" in " ".join(ended.out.split())
-    assert not any("How people here decide" in content for content in judging.asked if content not in script.read)
-
-
-def test_a_rewritten_question_may_be_chosen(script, cli):
-    script.questions = [load_prompt("tone").question.replace("Short or dry is not lacking.", "Short or dry is not lacking. An agent that shouts is.")]  # fmt: skip
-    ended = cli(*ALIGN)
-    assert ended.code == 0
-    assert "+Short or dry is not lacking. An agent that shouts is." in ended.out
-    assert "{#- Rewritten by judgekit align from human labels. Shown by: s" in Path("tone_aligned.md").read_text()
-
-
-def test_max_t_gives_a_verdict_but_no_audit_record(script, cli):
-    script.rules = [GOOD]
-    ended = cli(*ALIGN, "--design", "max-t")
-    assert ended.code == 0
-    assert "there is no audit record, since these labels chose the question" in ended.out
-    assert not list(RECEIPTS.glob("tone_aligned-*.json"))
-
-
 def test_the_same_command_again_sends_nothing_and_is_the_same_look(aligned, cli, judging):
     again = cli(*ALIGN)
     assert judging.asked.total() == 0
@@ -237,14 +204,6 @@ def test_a_dry_run_says_what_it_would_take_and_sends_nothing(script, cli, judgin
     judged = 8 * roles.count("validation") + roles.count("test")
     assert f"at most 6 requests to write candidates, and {judged} to the judge" in ended.out
     assert (ended.code, judging.asked.total()) == (0, 0)
-
-
-def test_roles_on_the_sheet_stand(script, cli):
-    rows = Path("labels.csv").read_text().splitlines()
-    roles = ["role", *(("train", "validation", "test", "test")[number % 4] for number in range(COUNT))]
-    Path("labels.csv").write_text("\n".join(f"{row},{role}" for row, role in zip(rows, roles, strict=True)))
-    assert read_labels("labels.csv")[1].role == "validation"
-    assert "train 15, validation 15, test 30" in cli(*ALIGN).out
 
 
 def test_a_scorer_without_a_prompt_of_its_own_cannot_be_aligned(script, cli):
@@ -327,16 +286,6 @@ def test_an_audit_without_the_record_of_the_alignment_uses_no_label(aligned_run,
     assert found["sample_count"] == 0
     assert "which is not recorded here" in next(iter(found["unused_labels"]))
     assert not list(RECEIPTS.glob("tone_aligned-*.json"))
-
-
-def test_an_aligned_judge_that_is_aligned_again_is_not_tested_by_what_chose_it(aligned_run, cli):
-    ended = cli("align", "prompt:tone_aligned.md", "--labels", "labels.csv", "-o", "second.md")
-    roles = [assigned_role(one) for one in recordings()]
-    assert ended.code == 1
-    assert (
-        f"labeled samples: train {COUNT - roles.count('test')}, validation 0, test {roles.count('test')}" in ended.out
-    )
-    assert "alignment of tone_aligned: refused. No labeled sample has the role validation: label more" in ended.out
 
 
 # Several prompts on one set of labels.

@@ -96,22 +96,6 @@ def test_a_change_raises_an_alarm_that_suspends_the_audit_record(cli, judging, s
     assert "anchors checked less than a day ago" in cli("runs", "last").out
 
 
-def test_an_alarm_stands_where_anchors_are_replaced(cli, judging, scored):
-    scored()
-    cli("anchors", "freeze", "last", "-n", "60")
-    refused = cli("anchors", "freeze", "last")
-    assert refused.code == 2
-    assert "--replace makes new ones" in refused.err
-    for _ in range(3):
-        cli("anchors", "check")
-    changed(judging, lambda _: True)
-    assert cli("anchors", "check").code == 1
-    assert cli("anchors", "freeze", "last", "--replace").code == 0
-    head = json.loads(ANCHORS.read_text().splitlines()[0])
-    assert head["alarmed_at"] is not None
-    assert cli("anchors", "check").code == 0
-
-
 def test_a_dry_run_tells_the_cost_and_sends_nothing(cli, judging, scored):
     scored()
     asked = judging.asked.total()

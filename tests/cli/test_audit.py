@@ -6,7 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from judgekit import HumanMessage, PromptScorer, Run, Sample, ScriptedJudge, ToolCallF1, check_gates, load_prompt, run
+from judgekit import (
+    HumanMessage,
+    PromptScorer,
+    Run,
+    Sample,
+    ScriptedJudge,
+    ToolCallF1,
+    Trace,
+    check_gates,
+    load_prompt,
+    run,
+)
 from judgekit.runs.store import DEFAULT_RUNS_PATH
 from judgekit.traces.recording import Label
 
@@ -22,15 +33,11 @@ def kept(store=DEFAULT_RUNS_PATH, labels=(), prefix="s"):
             "verdict": "lacking" if request.messages[1].content.count("!") else "fitting",
         }
     )
+    known = [Label(**label) for label in labels]
+    texts = (f"Hi, {number}{'!' if number % 3 == 0 else '.'}" for number in range(24))
     samples = [
-        Sample.of([HumanMessage(f"Hi, {number}{'!' if number % 3 == 0 else '.'}")], id=f"{prefix}{number}")
-        for number in range(24)
-    ]
-    samples = [
-        one.model_copy(
-            update={"trace": one.trace.model_copy(update={"labels": tuple(Label(**label) for label in labels)})}
-        )
-        for one in samples
+        Sample(id=f"{prefix}{number}", trace=Trace(messages=[HumanMessage(text)], labels=known))
+        for number, text in enumerate(texts)
     ]
     run(samples, [PromptScorer(load_prompt("tone"), judge), ToolCallF1()], store=store)
 
@@ -100,21 +107,6 @@ def test_an_audit_is_written_as_json_and_as_a_page(cli):
     assert Path("found.html").read_text(encoding="utf-8").lower().startswith("<!doctype html>")
 
 
-def test_labels_of_a_file_with_the_line_ends_of_windows_are_the_same_labels(cli):
-    kept()
-    unix = Path(written(["lacking", "fitting", "lacking"] * 8)).read_bytes()
-    rows = [json.dumps({"sample": f"s{number}", "scorer": "tone", "value": "fitting"}) for number in range(24)]
-    found = []
-    for name, content in (("labels.csv", unix), ("labels.jsonl", "\n".join(rows).encode())):
-        for written_as in (content, content.replace(b"\n", b"\r\n") + b"\r\n"):
-            Path(name).write_bytes(written_as)
-            assert cli("audit", 1, "--labels", name, "-o", "found.json").code == 0
-            found.append(json.loads(Path("found.json").read_text(encoding="utf-8")))
-    assert found[0] == found[1]
-    assert found[2] == found[3]
-    assert [one["scorers"][0]["sample_count"] for one in found] == [24] * 4
-
-
 def test_who_labels_says_by_how_much_a_judge_may_be_worse(cli):
     run(
         [Sample.of([HumanMessage(f"Hi {number}")], id=f"s{number}") for number in range(30)],
@@ -152,16 +144,10 @@ def test_without_a_file_the_labels_that_were_recorded_are_taken(cli):
 
 def test_scores_of_another_system_are_labels_under_the_name_that_is_given(cli):
     kept()
+    score = {"dataType": "BOOLEAN", "authorUserId": "ann"}
     scores = [
-        {
-            "name": name,
-            "value": number % 3 != 0,
-            "dataType": "BOOLEAN",
-            "source": source,
-            "authorUserId": "ann",
-            "subject": {"kind": "trace", "id": f"s{number}"},
-        }
-        for number in range(24)
+        {**score, "name": name, "source": source, "value": at % 3 != 0, "subject": {"kind": "trace", "id": f"s{at}"}}
+        for at in range(24)
         for name, source in (("kindness", "ANNOTATION"), ("kindness", "EVAL"), ("other", "ANNOTATION"))
     ]
     Path("scores.jsonl").write_text("\n".join(map(json.dumps, scores)))

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sqlite3
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -12,12 +11,9 @@ from pathlib import Path
 import fakeredis
 import pytest
 
-from judgekit.judges.cache.cassettes import Cassette
 from judgekit.judges.cache.replies import RecordedReply, ReplyDatabase
-from judgekit.judges.layers import open_spending
 from judgekit.judges.limits.budget import Amount, Budget
 from judgekit.judges.limits.spending import SQLiteSpending
-from judgekit.judges.redis.address import RedisAddress
 from judgekit.judges.request import Reply
 from judgekit.traces.message import Usage
 
@@ -86,27 +82,6 @@ def test_stats_say_how_many_replies_nobody_counted_the_tokens_of(cli, three):
     assert re.search(r"goal@1 +4 +2,400 \(2 unknown\) ", cli("stats").out)
 
 
-def test_the_size_is_that_of_the_file_and_of_its_log(cli, three):
-    replies = ReplyDatabase(CACHE)
-    replies.add([recorded("x")], replace=False)
-    log = Path(f"{CACHE}-wal")
-    assert log.stat().st_size > 0
-    size = CACHE.stat().st_size + log.stat().st_size
-    assert f" {size / 1000:.1f} kB" in cli("stats").out
-    replies.close()
-
-
-def test_stats_of_an_empty_cache_have_no_table(cli):
-    ReplyDatabase(CACHE).close()
-    assert re.fullmatch(r"\.judgekit/cache\.sqlite: 0 replies, \d+\.\d kB\n", cli("stats").out)
-
-
-def test_stats_change_nothing(cli, three):
-    before = {file: file.read_bytes() for file in CACHE.parent.iterdir()}
-    cli("stats")
-    assert {file: file.read_bytes() for file in CACHE.parent.iterdir()} == before
-
-
 def test_what_would_steer_a_terminal_is_made_visible(cli):
     evil = "\x1b]0;mine\x07"
     keep(recorded("a", prompt=f"goal{evil}", judge=f"openai/{evil}"), path=Path("a.sqlite"))
@@ -152,14 +127,6 @@ def test_the_cache_itself_is_not_written_over(cli, three):
     assert len(kept()) == 3
 
 
-def test_what_is_damaged_is_left_out_with_a_warning(cli, three, caplog):
-    database = sqlite3.connect(CACHE, isolation_level=None)
-    database.execute("UPDATE replies SET reply = '{' WHERE key = 'b'")
-    database.close()
-    assert [json.loads(line)["key"] for line in cli("export").out.splitlines()] == ["a", "c"]
-    assert [one.getMessage().partition(": ")[2] for one in caplog.records] == ["ignoring a damaged reply"]
-
-
 # Import
 
 
@@ -198,13 +165,6 @@ def test_a_broken_line_is_named_and_nothing_is_taken_in(cli, three):
     assert not Path("new.sqlite").exists()
 
 
-def test_the_replies_that_were_written_by_hand_can_be_taken_in(cli, examples):
-    cassette = examples / "replies.jsonl"
-    assert cli("import", cassette).out == ".judgekit/cache.sqlite: added 48 replies, 0 were already there\n"
-    assert {key: kept()[key] for key in kept()} == {line.key: line.reply.text for line in Cassette(cassette).recorded()}
-    assert re.search(r"unknown +topic_adherence@\w+ +12 +unknown ", cli("stats").out)
-
-
 # Prune
 
 
@@ -232,13 +192,6 @@ def test_not_all_is_thrown_away_because_nothing_was_said(cli, three):
         "judgekit: choose the replies to delete with --older-than, --prompt or --judge\n",
     )
     assert len(kept()) == 3
-
-
-def test_the_space_is_given_back(cli):
-    keep(*(recorded(f"{number}" * 5_000) for number in range(50)))
-    before = CACHE.stat().st_size
-    cli("prune", "--prompt", "*")
-    assert CACHE.stat().st_size < before / 10
 
 
 # Errors
@@ -306,19 +259,6 @@ def test_replies_go_from_a_file_to_redis_and_back(cli, monkeypatch):
     assert cli("prune", "--prompt", "goal", "--dry-run", "--cache", SHARED).out.startswith(f"{SHARED}: ")
     assert cli("prune", "--judge", "*", "--cache", SHARED).out == f"{SHARED}: 3 replies were deleted\n"
     assert cli("stats", "--cache", SHARED).out.startswith(f"{SHARED}: 0 replies")
-
-
-@pytest.mark.usefixtures("fake_redis")
-def test_budgets_in_redis_are_shown_and_begin_again_when_they_are_reset(cli):
-    spending = open_spending(RedisAddress(SHARED))
-    for name in ("named team", "run 1 openai/a"):
-        spending.reserve(name, Budget(), [Amount(3, 4_500, 0.25)])
-    shown = cli("budgets", "--cache", SHARED)
-    assert ["team", "3", "4,500", "$0.2500"] in [line.split() for line in shown.out.splitlines()]
-    assert "openai/a" not in shown.out
-    assert cli("budgets", "--reset", "team", "--cache", SHARED).out == f"{SHARED}: reset team to zero\n"
-    assert spending.by_budget() == {"named team": (0, 0, 0), "run 1 openai/a": (3, 4_500, 0.25)}
-    spending.close()
 
 
 @pytest.mark.usefixtures("three")

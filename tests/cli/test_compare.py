@@ -166,15 +166,6 @@ def test_labels_of_both_runs_correct_the_difference(cli):
     assert "tool_call_f1, 8 worse in B by the judge alone, the 3 that changed most:" in out
 
 
-def test_labels_that_name_no_run_are_refused(cli):
-    kept(12)
-    kept(4)
-    human_labels("a.csv", "", 9)
-    code, _, err = cli("compare", 1, 2, "--labels", "a.csv")
-    assert code == 2
-    assert "the label of sample 's0' does not say which run's answer it is about; add the column run" in err
-
-
 def test_recorded_labels_of_either_run_are_used(cli):
     for right, labels in ((12, '{"name": "fine", "value": true, "source": "human"}'), (4, "")):
         lines = [

@@ -92,6 +92,7 @@ def test_where_nothing_can_be_read_or_written_it_is_an_error_and_nothing_is_touc
     assert Path("older.jsonl").read_text() == "older"
 
 
+@pytest.mark.processes
 def test_where_nobody_reads_on_the_output_it_ends_quietly(recorded):
     command = [sys.executable, "-c", "from judgekit.cli import main; main()", "convert", str(recorded), "-o", "-"]
     recorded.write_text(recorded.read_text() * 5_000)

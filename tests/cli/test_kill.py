@@ -12,7 +12,6 @@ from judgekit.jobs.api import run
 from judgekit.judges.judge import Judge
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.runs.results import Run
-from judgekit.runs.rows import Row
 from judgekit.runs.store import DEFAULT_RUNS_PATH
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.scorers.prompted import PromptScorer
@@ -24,14 +23,6 @@ SAMPLES = 300
 KILLS = int(os.environ.get("JUDGEKIT_KILLS", "2"))
 AT_ONCE = 16
 """The judge's concurrency."""
-
-
-def without_spending(row: Row) -> Row:
-    """A row without who answered its calls, what they cost, how long they took, and whether they were cached."""
-    nobody = {"judge": "", "model": None, "system_fingerprint": None}
-    free = {"cached": False, "cost_usd": None, "seconds": 0.0, "usage": None, "share": None}
-    calls = [call.model_copy(update={**nobody, **free}) for call in row.score.calls]
-    return row.model_copy(update={"score": row.score.model_copy(update={"calls": tuple(calls)})})
 
 
 def is_sound(path) -> bool:
@@ -59,7 +50,7 @@ def ask_together(judging, way: str) -> list[str]:
 
 @pytest.mark.parametrize("way", ["alone", "together", "decisions"])
 def test_a_run_that_is_killed_again_and_again_comes_to_what_an_undisturbed_one_does(
-    judging, conversations, started, until, calling, way
+    judging, conversations, started, until, calling, unspent, way
 ):
     path = conversations(SAMPLES)
     draw = random.Random(7)  # noqa: S311 - moments, and no secrets
@@ -92,7 +83,7 @@ def test_a_run_that_is_killed_again_and_again_comes_to_what_an_undisturbed_one_d
         judge = ScriptedJudge(lambda request: judging.answer(request.messages[1].content), together=way == "together")
         others = [AgentGoalAccuracyWithoutReference(judge, partial=True, name="shares")][: scorer_count - 2]
     undisturbed = run(samples, [ToolCallF1(), AgentGoalAccuracyWithoutReference(judge), *others])
-    assert list(map(without_spending, found)) == list(map(without_spending, undisturbed))
+    assert unspent(found) == unspent(undisturbed)
     assert [number for number, sample in found.conversations() if sample != samples[number]] == []
     assert len(asked) == SAMPLES
     assert asked.total() <= SAMPLES + KILLS * AT_ONCE

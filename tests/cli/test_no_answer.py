@@ -20,38 +20,6 @@ CHAT = [
     {"id": "error", "messages": [ASK], "error": {"message": "overloaded \x1b[31m<b>"}, "reference": ANSWER},
     {"id": "result", "messages": [ASK, CALL, RESULT], "reference": ANSWER},
 ]
-RESULTS = {
-    "evalId": "e",
-    "results": {
-        "results": [
-            {
-                "testIdx": index,
-                "prompt": {"raw": QUESTION, "label": "p"},
-                "provider": {"id": "m"},
-                "vars": {},
-                "testCase": {"assert": [{"type": "equals", "value": ANSWER}], "vars": {}},
-                **outcome,
-            }
-            for index, outcome in enumerate(
-                [
-                    {"response": {"output": ANSWER}, "success": True, "failureReason": 0},
-                    {"response": {"error": "API error: 500"}, "success": False, "failureReason": 2},
-                ]
-            )
-        ]
-    },
-}
-OBSERVATION = {
-    "id": "g",
-    "traceId": "t",
-    "type": "GENERATION",
-    "name": "chat",
-    "startTime": "2026-01-01T00:00:00Z",
-    "input": [ASK],
-    "output": None,
-    "level": "ERROR",
-    "statusMessage": "Timeout after 60 s",
-}
 OPTION = "the column 'ground_truth' is not read; to read it as reference: --column ground_truth=reference"
 
 
@@ -63,8 +31,6 @@ def write(name: str, rows: list[object]) -> None:
 @pytest.fixture
 def folder() -> None:
     write("chat.jsonl", [*CHAT, STOPS])
-    write("promptfoo.json", [RESULTS])
-    write("langfuse.jsonl", [OBSERVATION])
 
 
 @pytest.mark.usefixtures("folder")
@@ -72,14 +38,14 @@ def test_crashed_agents_score_0_and_a_reply_that_may_be_missing_fails(cli):
     ended = cli("run", "in", "-s", "exact_match", "--show", 5, "-o", "report.html", "-o", "rows.jsonl")
     assert ended.code == 1
     assert "exit code 1: scores of exact_match failed\n" in ended.err
-    assert "exact_match: 3 with a warning: the agent gave no answer\n" in ended.out
+    assert "exact_match: 2 with a warning: the agent gave no answer\n" in ended.out
     assert "exact_match: 1 failed: no answer recorded: the conversation stops after the user's message" in ended.out
     assert "the agent gave no answer: the conversation ends with the result of 'find_order'\n" in ended.out
     assert "\x1b" not in ended.out
     scores = {
         row["sample_id"]: row["score"]["value"] for row in map(json.loads, Path("rows.jsonl").read_text().splitlines())
     }
-    assert scores == {"good": 1, "thanks": 1, "error": 0, "result": 0, "stops": None, "t": None, "6": 1, "7": 0}
+    assert scores == {"good": 1, "thanks": 1, "error": 0, "result": 0, "stops": None}
 
 
 @pytest.mark.usefixtures("folder")
@@ -87,22 +53,19 @@ def test_crashed_agents_score_0_and_a_reply_that_may_be_missing_fails(cli):
 def test_a_file_is_said_to_hold_agents_that_failed(cli, way):
     Path("judgekit.toml").write_text('no_answer = "zero"\n' if way == "config" else "")
     option = ["--no-answer", "zero"] if way == "option" else []
-    ended = cli(
-        "run", "in", "-s", "exact_match", *option, "--gate", "exact_match >= 0.4", "--gate", "exact_match < 0.5"
-    )
+    ended = cli("run", "in", "-s", "exact_match", *option, "--gate", "exact_match == 0.4")
     assert ended.code == 0, ended.err
-    assert "exact_match: 4 with a warning: the agent gave no answer\n" in ended.out
+    assert "exact_match: 3 with a warning: the agent gave no answer\n" in ended.out
 
 
 @pytest.mark.usefixtures("folder")
 def test_inspect_counts_conversations_without_an_answer_and_lists_errors(cli):
     ended = cli("inspect", "in")
     assert ended.heads["no answer"] == (
-        "5; 4 where the agent gave up; 1 stop after the user's message, so that a reply may not have been recorded"
+        "3; 2 where the agent gave up; 1 stop after the user's message, so that a reply may not have been recorded"
     )
-    assert ended.heads["errors"] == "3"
+    assert ended.heads["errors"] == "1"
     assert "1  overloaded \\x1b[31m<b> (first: error)" in ended.out
-    assert "1  Timeout after 60 s (first: t)" in ended.out
 
 
 def test_a_column_that_is_not_read_is_named_with_its_option(cli):

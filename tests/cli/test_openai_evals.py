@@ -62,26 +62,20 @@ def output_item(number, answer, label, tone):
 def test_scorers_in_place_of_graders_score_output_items(cli, judging, monkeypatch):
     Path("judgekit.toml").unlink()
     items = [output_item(0, "shipping", "shipping", 1.0), output_item(1, "billing!", "billing", 0.0)]
-    name = "page.json"
-    Path(name).write_text(json.dumps({"object": "list", "data": items, "has_more": False}))
+    Path("page.json").write_text(json.dumps({"object": "list", "data": items, "has_more": False}))
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     verdict = {False: "polite", True: "rude"}
     judging.answer = lambda shown: {"reason": "r", "evidence": [2], "verdict": verdict["billing!" in shown]}
 
     Path("tone.md").write_text(PROMPT)
     Path("evals.toml").write_text(CONFIG.format(url=judging.url))
-    ended = cli("run", name, "--config", "evals.toml")
+    ended = cli("run", "page.json", "--config", "evals.toml")
     assert (ended.code, "could not be read" in ended.err) == (0, False)
 
     run = Run.stored()
     scores = {(row.sample_id, row.score.scorer): row.score.value for row in run}
-    assert scores == {
-        ("outputitem_0", "match"): 1,
-        ("outputitem_0", "tone"): 1,
-        ("outputitem_1", "match"): 0,
-        ("outputitem_1", "tone"): 0,
-    }
-    graded = {(sample.id, label.name): label.value for sample in read(name) for label in sample.trace.labels}
+    assert scores == {(f"outputitem_{at}", name): 1 - at for at in (0, 1) for name in ("match", "tone")}
+    graded = {(sample.id, label.name): label.value for sample in read("page.json") for label in sample.trace.labels}
     assert graded == scores  # the grades that came with the items have the names of the scorers
     [shown] = [text for text in judging.asked if "billing!" in text]
     assert "ticket begins]\n| Ticket 1\n" in shown

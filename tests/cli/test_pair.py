@@ -1,6 +1,5 @@
 """``judgekit pair``."""
 
-import gzip
 import io
 import json
 import re
@@ -62,19 +61,6 @@ def test_samples_are_joined_by_id_and_stand_in_the_order_of_the_first_file(cli):
     assert list(read(PAIRS)) == [one.model_copy(update={"baseline": baselines[one.id]}) for one in mine]
 
 
-def test_each_file_may_have_a_format_of_its_own(cli):
-    first = chats("a.jsonl", chat("a", id="x", reference="done"))
-    second = Path("b.jsonl.gz")
-    second.write_bytes(gzip.compress(samples("b", "x")[0].model_dump_json().encode()))
-    assert cli(first, second, "-o", PAIRS).code == 0
-    (found,) = read(PAIRS)
-    assert (found.reference, found.baseline.messages[-1].text, found.trace.source.format) == (
-        "done",
-        "b x",
-        "openai-chat",
-    )
-
-
 # --- what is left over
 
 
@@ -89,16 +75,6 @@ def test_what_is_in_one_file_alone_is_counted_and_named_and_the_rest_is_joined(c
         "wrote pairs.jsonl: 1 pair",
     ]
     assert list(last_words()) == ["both"]
-
-
-@pytest.mark.parametrize("twice", ["a", "b"])
-def test_an_id_that_stands_twice_is_not_joined_to_either(cli, twice):
-    files = {
-        name: write(f"{name}.jsonl", samples(name, ["x", "q", *(["q"] if name == twice else [])])) for name in "ab"
-    }
-    ended = cli(files["a"], files["b"], "-o", PAIRS)
-    assert (ended.code, ended.err) == (1, f"1 id more than once in {twice}.jsonl: 'q'\nwrote pairs.jsonl: 1 pair\n")
-    assert list(last_words()) == ["x"]
 
 
 def test_what_cannot_be_read_is_counted_once_and_the_rest_is_joined(cli):
@@ -121,13 +97,6 @@ def test_recordings_without_an_id_go_by_their_place_which_is_said(cli):
     assert ended.err.startswith(
         "2 pairs may be identified only by their place in the files, counted from 0: if so, both"
     )
-
-
-def test_an_id_that_may_be_a_mere_place_in_the_second_file_is_said_too(cli):
-    first = chats("a.jsonl", chat("a0", id="2"), chat("a1", id="0"), chat("a2", id="1"))
-    ended = cli(first, chats("b.jsonl", chat("b0"), chat("b1"), chat("b2")), "-o", PAIRS)
-    assert ended.code == 0
-    assert ended.err.startswith("3 pairs may be identified only by their place in the files")
 
 
 def test_an_id_cannot_steer_the_terminal(cli):
@@ -191,12 +160,3 @@ def test_an_output_that_cannot_be_written_is_said_in_words(cli):
     ended = cli(*files, "-o", "missing/pairs.jsonl")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith("judgekit: --output missing/pairs.jsonl: cannot be written: ")
-
-
-@pytest.mark.parametrize("missing", [0, 1])
-def test_a_file_that_is_not_there_is_said_in_words(cli, missing):
-    files = [write("a.jsonl", samples("a", "x"))] * 2
-    files[missing] = Path("none.jsonl")
-    ended = cli(*files, "-o", PAIRS)
-    assert (ended.code, ended.err) == (2, "judgekit: none.jsonl: does not exist\n")
-    assert not PAIRS.exists()

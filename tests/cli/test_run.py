@@ -8,7 +8,6 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
@@ -18,10 +17,8 @@ import pytest
 
 import judgekit
 from judgekit.cli.app import COMMAND_MODULES
-from judgekit.errors import StoreError
 from judgekit.formats.reading import read
 from judgekit.jobs.options import RunOptions
-from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
 from judgekit.traces.sample import Sample
@@ -216,26 +213,6 @@ def test_show_prints_the_reasons_of_the_lowest(cli, example):
     assert "lowest" not in cli("run", example, "--scorer", "tool_call_f1").out
 
 
-CHAT = [
-    {"id": "a", "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "", "tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}]}]},
-    {"id": "b", "messages": [{"role": "user", "content": "Hi"}]},
-]  # fmt: skip
-
-
-def test_references_are_joined_by_id_and_what_fits_nothing_is_listed(cli):
-    Path("chat.jsonl").write_text("".join(json.dumps(one) + "\n" for one in CHAT))
-    references = [
-        {"id": "a", "reference_tool_calls": [{"name": "f", "args": {"x": 1}}]},
-        {"id": "zzz", "reference_tool_calls": []},
-    ]
-    Path("refs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in references))
-    ended = cli(
-        "run", "chat.jsonl", "--scorer", "tool_call_f1", "--references", "refs.jsonl", "--format", "openai-chat"
-    )
-    assert (ended.code, ended.table["tool_call_f1"]) == (0, ["1.000", "1 of 2", "1", "0"])
-    assert "refs.jsonl: 1 reference matches no sample by 'id': 'zzz'" in ended.err
-
-
 def test_a_config_names_scorers_and_the_command_line_goes_before_it(cli, example, replayed):
     with replayed.open("a") as file:
         file.write("[[scorers]]\nname = 'topic_adherence'\nas = 'topic_recall'\nmode = 'recall'\n")
@@ -244,13 +221,6 @@ def test_a_config_names_scorers_and_the_command_line_goes_before_it(cli, example
     assert list(ended.table) == ["topic_recall"]
     assert ended.table["topic_recall"][:3] == [f"{float(Fraction(10 * 3 + 2 * 2, 12 * 3)):.3f}", "12 of 14", "2"]
     assert list(cli("run", example, "--config", replayed, *TOOLS).table) == ["tool_call_accuracy", "tool_call_f1"]
-
-
-def test_options_of_a_scorer_stand_behind_its_name(cli, example, replayed):
-    asked = ("--scorer", "topic_adherence:mode=precision,as=p", "--scorer", "topic_adherence:mode=recall,as=r")
-    table = cli("run", example, *asked, "--config", replayed).table
-    # precision is 1 but for one conversation with 2 of 3 answers on its topics
-    assert [table[name][0] for name in "pr"] == [f"{(11 + 2 / 3) / 12:.3f}", f"{(10 + 4 / 3) / 12:.3f}"]
 
 
 def test_ids_of_more_than_one_sample_are_reported(cli):
@@ -335,14 +305,6 @@ def test_of_many_broken_records_five_are_shown_and_all_are_counted(cli):
     assert "8 records could not be read:" in ended.err
     assert ended.err.count("not JSON") == 5
     assert "  and 3 more" in ended.err
-
-
-def test_where_no_record_can_be_read_nothing_could_be_run(cli):
-    path = Path("all.jsonl")
-    path.write_text('{"trace": {"messages": 1}}\n{"trace": {"messages": 2}}\n')
-    ended = cli("run", path, "--scorer", "tool_call_f1")
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith("judgekit: none of the 2 records could be read; first error: all.jsonl (line 1): ")
 
 
 def test_a_sample_without_what_a_scorer_needs_is_skipped_with_the_reason(cli, replayed):
@@ -517,36 +479,6 @@ def test_ctrl_c_shows_and_writes_what_is_done(cli, monkeypatch, unread):
     gc.collect()  # asyncio logs that a task was interrupted when the task goes: here, and not in another test
 
 
-@pytest.mark.processes
-def test_ctrl_c_in_the_shell_ends_with_130_and_keeps_the_rows(started, until, ended):
-    line = calling("NUMBER").model_dump_json()
-    Path("many.jsonl").write_text("".join(line.replace("NUMBER", str(index)) + "\n" for index in range(10_000)))
-    process = started("run", "many.jsonl", *TOOLS, "-o", "rows.jsonl")
-
-    def has_scored() -> bool:
-        with suppress(StoreError):  # it is about to make its file
-            return len(Run.stored()) > 100
-        return False
-
-    until(has_scored)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate()
-    done = len(rows("rows.jsonl")) // 2
-    assert 0 < done < 10_000
-    assert process.returncode == 130
-    assert [line for line in err.splitlines() if "counting the samples" not in line and "are copies" not in line] == [
-        "finishing the samples in progress; interrupt again to stop at once",
-        "saved as run 1 in .judgekit/runs.sqlite",
-        "wrote rows.jsonl",
-        "interrupted; judgekit resume 1 continues from here",
-    ]
-    assert [row.sample_id for row in rows("rows.jsonl")] == [str(index) for index in range(done) for _ in TOOLS[::2]]
-    assert ended(130, out, err).table["tool_call_f1"] == [
-        *("1.000", f"{done:,} of 10,000", "0", "0", f"{10_000 - done:,}")
-    ]
-    assert "Traceback" not in err
-
-
 # --- the other commands
 
 
@@ -650,12 +582,6 @@ def test_an_expensive_dry_run_prints_the_command_that_scores_a_sample(cli, conve
     assert 0 < int(again.table[GOAL[1]][0]) < 60
 
 
-def test_a_dry_run_needs_no_key_and_leaves_nothing(cli, example, tmp_path):
-    ended = cli("run", example, *GOAL, "--judge", "openai/a", "--dry-run")
-    assert (ended.code, ended.table[GOAL[1]][:4]) == (0, ["14", "0", "14", "0"])
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_offline_only_loopback_is_asked_and_what_is_cached_is_used(cli, judging, conversations):
     path = conversations(1)
     assert cli("run", path, *GOAL, "--offline").table[GOAL[1]][4:6] == ["1", "0"]
@@ -700,22 +626,6 @@ def test_a_dry_run_says_within_which_budget_and_output_limit(cli, judging, conve
     assert ended.out.splitlines()[-1] == "openai/test: budget of $2.5, 1,000 requests; max_output_tokens: 8,192"
 
 
-def test_a_fallback_that_answered_is_said(cli, judging, conversations):
-    configured(
-        judging,
-        'fallback = ["other"]',
-        "attempts = 1",
-        f'[judges.other]\nmodel = "openai/other"\nbase_url = "{judging.url}"',
-    )
-    usual, busy = judging.reply, (503, {"error": {"message": "busy"}})
-    judging.reply = lambda request, text: (
-        busy if request["model"] == "test" and "tool_1" in text else usual(request, text)
-    )
-    ended = cli("run", conversations(3), *GOAL)
-    assert (ended.code, ended.table[GOAL[1]][1]) == (0, "3 of 3")
-    assert f"{GOAL[1]}: more than one judge answered: 2 openai/test, 1 openai/other" in ended.out
-
-
 # --- signals
 
 
@@ -737,32 +647,3 @@ def test_what_is_under_way_is_finished_after_a_signal(judging, conversations, st
         "interrupted; judgekit resume 1 continues from here",
     ]
     assert [row.sample_id for row in rows("rows.jsonl")] == ["s0", "s1"]
-
-
-@pytest.mark.processes
-def test_a_second_signal_ends_it_at_once(judging, conversations, started, until):
-    judging.waits_for = 2
-    process = started("run", conversations(1), *GOAL, "-o", "rows.jsonl")
-    until(lambda: judging.requests)
-    process.send_signal(signal.SIGINT)
-    assert process.stderr.readline().startswith("finishing the samples in progress")
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate()
-    assert (process.returncode, err.splitlines()) == (
-        130,
-        [
-            "saved as run 1 in .judgekit/runs.sqlite",
-            "rows.jsonl: not written, since nothing was scored",
-            "interrupted; judgekit resume 1 continues from here",
-        ],
-    )
-    assert not Path("rows.jsonl").exists()
-    [line] = Run.stored().summary
-    assert (line.requests, line.unscored_requests, line.tokens, line.cost_usd, line.missing) == (1, 1, None, None, 1)
-
-
-def test_a_judge_that_does_not_exist_is_refused_also_if_no_scorer_asks_it(cli, example):
-    refused = "judgekit: no judge is called 'gpt-x'. Did you mean 'openai/gpt-x'? Known: none, or any model as provider/model\n"
-    assert cli("run", example, "--scorer", "tool_call_f1", "--judge", "gpt-x") == (2, "", refused)
-    assert cli("run", example, "--scorer", "tool_call_f1", "--judge", "openai/gpt-x").code == 0
-    assert cli("score", 1, "--scorer", "tool_call_accuracy", "--judge", "gpt-x") == (2, "", refused)

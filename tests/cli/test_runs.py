@@ -136,15 +136,6 @@ def test_a_finished_run_keeps_a_result_for_each_scorer_until_its_rows_change(cli
     assert store.results(1) == []
 
 
-def test_failed_scores_are_counted(cli, conversations):
-    cli("run", conversations(3), "--scorer", "tool_call_f1")
-    store = RunStore(DEFAULT_RUNS_PATH)
-    recorder = Recorder(store, store.record(1))
-    recorder.add_row(Row(index=1, sample_id="s1", score=Score.failed("tool_call_f1", "broken")))
-    recorder.flush()
-    assert lines(cli("runs").out)[0][-3:] == ["3", "3", "1"]
-
-
 def test_one_run_is_shown_with_what_it_was_told_what_it_read_and_its_summary(cli, conversations):
     path = conversations(4)
     told = cli("run", path, "--scorer", "tool_call_f1:as=f1", "--limit", 3)
@@ -232,13 +223,6 @@ def test_runs_to_be_removed_are_named_by_their_number_or_as_the_last(cli, named,
     assert RunStore(DEFAULT_RUNS_PATH).numbers() == left
 
 
-def test_the_last_of_no_runs_cannot_be_removed(cli):
-    RunStore(DEFAULT_RUNS_PATH)
-    ended = cli("runs", "--yes", "--remove", "last")
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith("judgekit: .judgekit/runs.sqlite: there are no runs yet")
-
-
 def test_while_another_program_reads_it_is_said_that_words_may_be_left():
     for _ in range(2):
         run([Sample(id="a")], [says], store=DEFAULT_RUNS_PATH)
@@ -274,15 +258,8 @@ def test_what_is_not_there_is_neither_shown_nor_removed(cli):
 
 def test_a_file_without_runs_says_so(cli):
     RunStore(DEFAULT_RUNS_PATH)
+    assert cli("runs", "--yes", "--remove", "last").code == 2
     assert cli("runs").out == ".judgekit/runs.sqlite: contains no runs\n"
-
-
-def test_many_scorers_are_counted_and_not_all_named(cli):
-    run([Sample(id="bad")], [scorer(name=f"s{number}")(lambda _: True) for number in range(5)], store=DEFAULT_RUNS_PATH)
-    shown = " ".join(cli("runs").out.split())
-    assert "s0 1.00 [" in shown
-    assert "and 2 more of" in shown
-    assert "s3" not in shown
 
 
 def test_a_run_is_written_to_files_and_its_lowest_scores_are_shown(cli):

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from judgekit.runs.results import Run
-from judgekit.runs.rows import Row
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
 
 F1 = ("--scorer", "tool_call_f1")
@@ -26,13 +25,6 @@ def store(number: int) -> str:
 
 
 STORES = tuple(map(store, range(1, COUNT + 1)))
-
-
-def without_spending(row: Row) -> Row:
-    """A row without what its calls took, and whether they were cached."""
-    free = {"cached": False, "cost_usd": None, "seconds": 0.0, "usage": None}
-    calls = [call.model_copy(update=free) for call in row.score.calls]
-    return row.model_copy(update={"score": row.score.model_copy(update={"calls": tuple(calls)})})
 
 
 def table(out: str) -> list[str]:
@@ -122,7 +114,7 @@ judgekit merge run-*.sqlite
 
 
 @pytest.mark.processes
-def test_a_shell_loop_makes_one_run_and_asks_no_question_twice(cli, judging, conversations, programs):
+def test_a_shell_loop_makes_one_run_and_asks_no_question_twice(cli, unspent, judging, conversations, programs):
     """The judge's replies are shared: half of the conversations ask what others ask."""
     path = conversations(100)
     lines = path.read_text().splitlines()
@@ -137,14 +129,14 @@ def test_a_shell_loop_makes_one_run_and_asks_no_question_twice(cli, judging, con
     assert judging.asked.total() == 100
     whole = cli("run", path, *BOTH)
     assert judging.asked.total() == 100
-    assert list(map(without_spending, Run.stored(1))) == list(map(without_spending, Run.stored(2)))
+    assert unspent(Run.stored(1)) == unspent(Run.stored(2))
     assert table(made.stdout) == table(whole.out)
     assert Run.stored(1).summary[JUDGED].requests == 100
     assert Run.stored(1).record.id == "nightly-7"
 
 
 @pytest.mark.processes
-def test_shards_that_are_killed_go_on_with_the_same_command(cli, judging, conversations, started, until):
+def test_shards_that_are_killed_go_on_with_the_same_command(cli, unspent, judging, conversations, started, until):
     path = conversations(360)
     words = [("run", path, *BOTH, *shard(number)) for number in range(1, COUNT + 1)]
     running = [started(*one) for one in words]
@@ -159,7 +151,7 @@ def test_shards_that_are_killed_go_on_with_the_same_command(cli, judging, conver
     merged = cli("merge", *STORES)
     assert merged.code == 0
     whole = cli("run", path, *BOTH)
-    assert list(map(without_spending, Run.stored(1))) == list(map(without_spending, Run.stored(2)))
+    assert unspent(Run.stored(1)) == unspent(Run.stored(2))
     assert table(merged.out) == table(whole.out)
     assert len(judging.asked) == 360
     assert judging.asked.total() <= 360 + COUNT * 16

@@ -80,10 +80,8 @@ def broken() -> str:
 
 
 GIVEN = {
-    "lines": (lambda: lines("chat.jsonl", [chat(number) for number in range(NUMBER)]), (), NUMBER),
     "spans": (lambda: lines("spans.jsonl", [span(number) for number in range(NUMBER)]), (), NUMBER),
     "a folder": (folder, (), NUMBER),
-    "broken records": (broken, (), NUMBER - NUMBER // 10),
     "the first few": (broken, ("--limit", 50), 50),
     "a draw": (broken, ("--sample", 30), 30),
 }
@@ -110,9 +108,8 @@ def test_a_spent_budget_leaves_the_same_share_whatever_was_under_way(cli, judgin
     assert [words[-3:] for words in listed] == [[str(number), "5", "0"]] * 2
 
 
-@pytest.mark.parametrize("concurrency", [1, 32])
-def test_gates_and_reports_know_all_samples_of_a_stopped_run(cli, judging, conversations, concurrency):
-    settings(judging, concurrency=concurrency)
+def test_gates_and_reports_know_all_samples_of_a_stopped_run(cli, judging, conversations):
+    settings(judging, concurrency=32)
     files = ("page.html", "junit.xml", "summary.md")
     written = [word for name in files for word in ("-o", name)]
     gates = ("--gate", f"{GOAL}.coverage >= 2.5%", "--gate", f"{GOAL}.coverage > 2.5%", "--gate", f"{GOAL} >= 0.1")
@@ -229,7 +226,7 @@ def test_a_signal_ends_the_counting(cli, started, judging, until):
 def test_of_a_run_that_was_killed_it_says_what_is_known(cli, started, judging, until):
     settings(judging, budget=None)
     judging.seconds = 0.1
-    process = started("run", GIVEN["lines"][0](), *JUDGED)
+    process = started("run", lines("chat.jsonl", [chat(number) for number in range(NUMBER)]), *JUDGED)
     until(lambda: judging.asked.total() > 20)
     process.kill()
     process.communicate()

@@ -1,8 +1,6 @@
 """Recordings, references, labels and results by URL, with a real S3 server on this machine."""
 
 import gzip
-import json
-import zipfile
 from importlib import import_module
 from pathlib import Path
 
@@ -100,19 +98,6 @@ def test_a_table_is_read_from_a_bucket(cli, bucket, tmp_path):
     assert [value for _, value in values()] == [1, 0]
 
 
-def test_an_archive_is_read_from_a_bucket(cli, bucket):
-    """Its list of members stands at its end."""
-    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
-    with zipfile.ZipFile("a.eval", "w") as archive:
-        archive.writestr("header.json", json.dumps({"version": 2, "eval": {"task": "t", "model": "m"}}))
-        for number in range(3):
-            sample = {"id": f"s{number}", "epoch": 1, "input": "Hi", "target": "x", "messages": messages, "scores": {}}
-            archive.writestr(f"samples/s{number}_epoch_1.json", json.dumps(sample))
-    ended = cli("inspect", bucket.put("a.eval", Path("a.eval").read_bytes()))
-    assert (ended.code, ended.out) == (0, cli("inspect", "a.eval").out)
-    assert "conversations  3" in ended.out
-
-
 def test_inspect_and_convert_with_urls(cli, bucket):
     url = bucket.put("a.jsonl", recordings())
     assert "conversations  6" in cli("inspect", url).out
@@ -151,15 +136,6 @@ def test_reports_are_written_to_a_bucket(cli, bucket):
         ended = cli("runs", "last", "-o", url, "-o", f"report.{suffix}")
         assert (ended.code, f"wrote {url}\n" in ended.err) == (0, True)
         assert bucket.get(f"out/report.{suffix}") == Path(f"report.{suffix}").read_bytes() != b"old"
-
-
-def test_a_comparison_is_written_to_a_bucket(cli, bucket):
-    url = bucket.put("a.jsonl", recordings())
-    cli("run", url, *F1)
-    cli("run", url, *F1)
-    ended = cli("compare", 1, 2, "-o", "s3://bucket/compared.json")
-    assert ended.code == 0, ended.err
-    assert json.loads(bucket.get("compared.json"))
 
 
 def test_an_object_that_cannot_be_read(cli, bucket):
@@ -205,15 +181,6 @@ def test_a_result_that_cannot_be_uploaded_is_an_error_that_keeps_the_run(cli, bu
     assert (ended.code, bucket.get("a.html")) == (2, b"old")
     assert ended.err.endswith("judgekit: s3://bucket/a.html: cannot be written: Access Denied\n")
     assert len(values()) == 6
-
-
-def test_an_object_that_breaks_off_keeps_what_was_read(cli, bucket):
-    """As with a local file that is cut off."""
-    content = gzip.compress(recordings(0, 3)) + gzip.compress(recordings(3, 6))[:-30]
-    ended = cli("run", bucket.put("a.jsonl.gz", content), *F1)
-    assert ended.code == 1
-    assert "s3://bucket/a.jsonl.gz: cannot be read: " in ended.err
-    assert len(values()) >= 3
 
 
 def test_an_object_that_changed_since_a_run_stopped_is_not_mixed_in(cli, bucket, stopped):
@@ -315,14 +282,14 @@ def test_what_is_kept_on_this_machine(cli):
 @pytest.mark.processes
 def test_workers_read_objects_themselves(cli, bucket, started):
     for number in range(4):
-        bucket.put(f"logs/{number}.jsonl", recordings(300 * number, 300 * number + 300))
+        bucket.put(f"logs/{number}.jsonl", recordings(100 * number, 100 * number + 100))
     process = started("run", "s3://bucket/logs/", *F1, "--scorer", "tool_call_accuracy", "--workers", 2)
     out, err = process.communicate(timeout=50)
     assert process.returncode == 0, err
     ended = cli("run", "s3://bucket/logs/", *F1, "--scorer", "tool_call_accuracy")
     assert out == ended.out
     assert values(1) == values(2)
-    assert len(values(1)) == 2400
+    assert len(values(1)) == 800
 
 
 def test_no_url_loads_no_library(cli, monkeypatch):

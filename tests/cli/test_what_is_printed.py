@@ -10,7 +10,7 @@ import pytest
 
 from judgekit import AIMessage, HumanMessage, PromptScorer, Run, Sample, ScriptedJudge, load_prompt, run
 from judgekit.analysis.audit import audit
-from judgekit.analysis.labels import HumanLabel, read_labels
+from judgekit.analysis.labels import HumanLabel
 from judgekit.runs.rows import RunRecord
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore, now
 
@@ -131,13 +131,6 @@ def test_a_run_is_deleted_only_by_who_says_so(cli, conversations, monkeypatch):
         assert list(RunStore(DEFAULT_RUNS_PATH).numbers()) == left
 
 
-@pytest.mark.parametrize("name", ["labels.csv", "labels.jsonl"])
-def test_a_column_label_is_the_value(tmp_path, name):
-    row = '{"sample": "a", "scorer": "tone", "label": "yes"}\n'
-    (tmp_path / name).write_text(row if name.endswith("l") else "sample,scorer,label\na,tone,yes\n")
-    assert [label.value for label in read_labels(tmp_path / name)] == ["yes"]
-
-
 def test_one_sample_is_shown_with_its_conversation_scores_and_reasons(cli, conversations):
     cli("run", conversations(3), *F1, "--scorer", "max_messages:1")
     (row, *_) = Run.stored().rows(numbers=[1])
@@ -157,12 +150,6 @@ def test_a_plan_whose_labels_are_too_few_says_how_many_conversations_to_record(c
     ended = cli("plan-labels", 1, "--scorer", "tone", "--half-width", 0.05, "--agreement", 0.6, "--mean", 0.5)
     assert ended.code == 1
     assert "record more conversations: about 4,620 labeled" in ended.out  # 385, of which each has 12 copies
-
-
-def test_a_stored_run_says_whether_conversations_are_stored(cli, conversations):
-    """A note or tags took the place of these words."""
-    cli("run", conversations(2), *F1, "--tag", "nightly")
-    assert "; conversations and reasons are stored\n" in cli("runs", 1).out
 
 
 def test_a_label_that_two_scorers_of_a_question_could_use_is_left_out_once(judged):

@@ -44,24 +44,24 @@ def rows(number: int) -> list:
 
 
 def test_with_more_processes_a_run_is_the_same(cli, judging, started):
-    """Of 600 samples three cannot be read; references fit but for two; a judge is asked in the first process."""
-    records = Path(own("samples.jsonl", 0, 600)).read_text().splitlines(keepends=True)
-    for number in (3, 300, 550):
+    """Of 300 samples three cannot be read; references fit but for two; a judge is asked in the first process."""
+    records = Path(own("samples.jsonl", 0, 300)).read_text().splitlines(keepends=True)
+    for number in (3, 150, 270):
         records[number] = "no JSON\n"
     path = lines("samples.jsonl", records)
-    references = lines("refs.jsonl", [{"id": name, "label": "x"} for name in ("s0", "s570", "no", "such")])
+    references = lines("refs.jsonl", [{"id": name, "label": "x"} for name in ("s0", "s280", "no", "such")])
     words = ["run", path, *F1, "--scorer", JUDGED, "--references", references]
     process = started(*words, "--workers", 2)
     out, err = process.communicate(timeout=50)
     code, *said = cli(*words)
-    err = re.sub(r"^[\d,]+ of 1,200 scores, .*\n", "", err, flags=re.MULTILINE)  # on a slow machine it takes over 10 s
+    err = re.sub(r"^[\d,]+ of 600 scores, .*\n", "", err, flags=re.MULTILINE)  # on a slow machine it takes over 10 s
     assert (process.returncode, err.strip().replace("run 1 ", "run 2 ")) == (code, said[1].strip())
     assert out.split("judged scorer")[0].split() == said[0].split("judged scorer")[0].split()
     assert (code, err.count("3 records could not be read:"), err.count("references match no sample")) == (1, 1, 1)
-    assert len(rows(1)) == 2 * 597
+    assert len(rows(1)) == 2 * 297
     assert rows(1) == rows(2)
-    assert [row.labels for row in rows(1) if row.sample_id == "s570"] == [{"label": "x"}] * 2
-    assert judging.asked.total() == 597
+    assert [row.labels for row in rows(1) if row.sample_id == "s280"] == [{"label": "x"}] * 2
+    assert judging.asked.total() == 297
 
 
 def test_scorers_that_are_added_with_a_judge_are_shared_as_well(cli, judging, started):
@@ -179,9 +179,9 @@ def test_a_signal_to_all_of_them_ends_them_and_keeps_what_is_done(at_work, early
 
 
 def test_what_ends_a_worker_is_said_as_if_there_were_one_process(cli, started):
-    path = Path(own("samples.jsonl", 0, 600))
+    path = Path(own("samples.jsonl", 0, 300))
     records = path.read_text().splitlines(keepends=True)
-    records[550] = "no JSON\n"
+    records[270] = "no JSON\n"
     lines("samples.jsonl", records)
     words = ("run", path, *F1, "--strict")
     process = started(*words, "--workers", 2)
@@ -189,4 +189,4 @@ def test_what_ends_a_worker_is_said_as_if_there_were_one_process(cli, started):
     assert (process.returncode, out, err.replace("run 1 ", "run 2 ").replace("resume 1", "resume 2")) == cli(*words)
     *_, error = err.splitlines(keepends=True)
     assert (process.returncode, out) == (2, "")
-    assert error.startswith("judgekit: samples.jsonl (line 551): not JSON")
+    assert error.startswith("judgekit: samples.jsonl (line 271): not JSON")

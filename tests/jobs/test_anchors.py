@@ -14,7 +14,6 @@ from judgekit.errors import ConfigError, JudgeError, OverloadError
 from judgekit.jobs.anchors import prepare_check, prepare_freeze
 from judgekit.judges.request import Reply
 from judgekit.runs.results import Run
-from judgekit.score import bypass_cache
 from judgekit.scorers.prompted import PromptScorer
 
 MOMENT = datetime(2026, 11, 12, 9, 30, tzinfo=UTC)
@@ -78,21 +77,6 @@ def test_the_cache_is_neither_read_nor_filled(client, tone, scored):
     again = run([*map(sample, range(40))], [tone])
     assert client.asked == 40 + 120
     assert [row.score.value for row in again] == [row.score.value for row in scored]
-
-
-def test_one_loop_may_use_the_cache_and_bypass_it(client, tone):
-    async def ask() -> list[int]:
-        counts: list[int] = []
-        for bypassed in (False, False, True, True, False):
-            if bypassed:
-                with bypass_cache():
-                    await tone.ascore(sample(1))
-            else:
-                await tone.ascore(sample(1))
-            counts.append(client.asked)
-        return counts
-
-    assert asyncio.run(ask()) == [1, 1, 2, 3, 3]
 
 
 def test_a_judge_that_replays_cannot_be_asked_again(client, tone, scored):

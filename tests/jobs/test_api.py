@@ -2,11 +2,8 @@
 
 import asyncio
 import json
-import signal
-import sqlite3
 import sys
-import time
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,9 +11,9 @@ import pytest
 from judgekit import PromptScorer, Sample, ScriptedJudge, StringPresence, ToolCallF1, TopicAdherence, scorer
 from judgekit.behavior import MaxTokens
 from judgekit.cli import main
-from judgekit.errors import ConfigError, JudgekitError, TraceError
+from judgekit.errors import ConfigError, JudgekitError
 from judgekit.jobs import session as module
-from judgekit.jobs.api import arun, resume, run
+from judgekit.jobs.api import arun, run
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input
 from judgekit.runs.store import RunStore
@@ -36,9 +33,8 @@ def says(words: object) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("found", "told"),
-    [
+def test_what_is_no_scorer_says_what_to_write():
+    for found, told in (
         (ToolCallF1, "the class ToolCallF1: call it, ToolCallF1()"),
         (TopicAdherence, "the class TopicAdherence: call it, TopicAdherence(judge)"),
         (PromptScorer, "the class PromptScorer: call it, PromptScorer(prompt, judge)"),
@@ -48,18 +44,15 @@ def says(words: object) -> str:
         ({"name": "tool_call_f1"}, "{'name': 'tool_call_f1'}: pass an object such as ToolCallF1()"),
         (ScriptedJudge, "<class 'judgekit.judges.scripted.ScriptedJudge'>: pass an object such as ToolCallF1()"),
         (None, "None: pass an object such as ToolCallF1()"),
-    ],
-)
-def test_what_is_no_scorer_says_what_to_write(found, told):
-    assert says([ToolCallF1(), found]) == f"scorers[1]: expected a scorer, found {told}"
+    ):
+        assert says([ToolCallF1(), found]) == f"scorers[1]: expected a scorer, found {told}"
 
 
 NOTHING = "no scorers: name some with --scorer NAME or [[scorers]] in a config file; judgekit scorers lists them"
 
 
-@pytest.mark.parametrize(
-    ("found", "told"),
-    [
+def test_what_is_no_list_of_scorers_says_what_to_write():
+    for found, told in (
         (ToolCallF1(), "scorers must be a list: write [scorer]"),
         (ToolCallF1, "expected a list of scorers, found the class ToolCallF1: call it, ToolCallF1()"),
         (fine, "expected a list of scorers, found the function fine: decorate it with @scorer"),
@@ -69,10 +62,8 @@ NOTHING = "no scorers: name some with --scorer NAME or [[scorers]] in a config f
         ),
         (None, NOTHING),
         ([], NOTHING),
-    ],
-)
-def test_what_is_no_list_of_scorers_says_what_to_write(found, told):
-    assert says(found) == told
+    ):
+        assert says(found) == told
 
 
 def test_scorers_of_an_iterator_all_score():
@@ -138,22 +129,6 @@ def test_an_async_run_reads_files_and_warns_too(rows):
     assert values(found) == [(0, 1.0), (2, 0.0)]
 
 
-def test_many_records_that_cannot_be_read_are_told_in_one_warning(tmp_path):
-    path = tmp_path / "rows.jsonl"
-    path.write_text('{"input": "Hi", "response": "yes", "reference": "yes"}\n' + "{broken\n" * 9)
-    with pytest.warns(UserWarning, match="9 records could not be read: .*; and 4 more$") as told:
-        run(path, [StringPresence()])
-    assert len(told) == 1
-
-
-def test_a_file_of_which_no_record_can_be_read_is_an_error_and_no_run(tmp_path):
-    path = tmp_path / "own.jsonl"
-    path.write_text('{"schema_version": 1, "id": 1, "trace": {"messages": 5}}\n')
-    with pytest.raises(TraceError, match=r"none of the 1 records could be read; first error: .*own\.jsonl \(line 1\)"):
-        run(path, [StringPresence()], store=tmp_path / "runs.sqlite")
-    assert RunStore(tmp_path / "runs.sqlite").numbers() == []
-
-
 def test_a_file_that_breaks_off_is_noted(tmp_path, rows):
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -175,10 +150,6 @@ def test_a_file_that_is_written_while_it_is_read_is_noted(rows):
     with pytest.warns(UserWarning, match=r"rows\.jsonl changed while it was being read$"):
         found = run(rows, [writes])
     assert found.record.notes == (f"{rows} changed while it was being read",)
-
-
-def test_samples_in_python_have_no_files():
-    assert run([SAMPLE], [ToolCallF1()]).inputs == ()
 
 
 # --- progress
@@ -275,24 +246,6 @@ def test_a_scorer_that_asks_a_judge_stays_here_and_may_be_an_object(conversation
 
 
 @pytest.mark.processes
-def test_with_workers_a_run_is_the_same(conversations):
-    """Of 1,200 samples two cannot be read; a judge is asked in this process."""
-    path = conversations(1_200)
-    lines = path.read_text().splitlines(keepends=True)
-    lines[3] = lines[700] = "no JSON\n"
-    path.write_text("".join(lines))
-    scorers = ["tool_call_f1", AgentGoalAccuracyWithoutReference(ScriptedJudge(lambda _: ANSWER)), "tool_call_accuracy"]
-    with pytest.warns(UserWarning, match="^2 records could not be read"):
-        alone = run(path, scorers)
-    with pytest.warns(UserWarning, match="^2 records could not be read"):
-        shared = asyncio.run(arun(path, scorers, workers=2, store="runs.sqlite"))
-    rows = [[(row.index, row.scorer, row.score.value, row.score.reason) for row in one] for one in (alone, shared)]
-    assert rows[0] == rows[1]
-    assert [line.counts["scored"] for line in shared.summary] == [1_198] * 3
-    assert (shared.record.notes, shared.samples) == (alone.record.notes, alone.samples)
-
-
-@pytest.mark.processes
 def test_under_a_running_loop_workers_work_too(conversations):
     async def notebook() -> Run:
         return run(conversations(20), ["tool_call_f1"], workers=2, store="runs.sqlite")
@@ -301,54 +254,16 @@ def test_under_a_running_loop_workers_work_too(conversations):
 
 
 SCRIPT = """
-import signal, sys
 from judgekit import run
-signal.signal(signal.SIGINT, signal.default_int_handler)
-{guard}
-    found = run("samples.jsonl", ["tool_call_f1"], workers=2, store="runs.sqlite")
-    print(found.stop_reason, len(found))
+print(len(run("samples.jsonl", ["tool_call_f1"], workers=2, store="runs.sqlite")))
 """
 
 
-@pytest.fixture
-def script(forked):
-    """Starts the script above, with a guard."""
-
-    def start(guard: str):
-        path = Path("script.py").absolute()
-        path.write_text(SCRIPT.format(guard=guard))
-        return forked("python", path)
-
-    return start
-
-
 @pytest.mark.processes
-def test_a_script_without_a_guard_is_told_of_it(conversations, script):
+def test_a_script_without_a_guard_is_told_of_it(conversations, forked):
     conversations(20)
-    out, err = script("if True:").communicate()
+    Path("script.py").write_text(SCRIPT)
+    out, err = forked("python", Path("script.py").absolute()).communicate()
     assert out == ""
     told = "a worker process has died; in a script, use workers under if __name__ == '__main__'"
     assert any(line.endswith(told) for line in err.splitlines())
-
-
-@pytest.mark.processes
-def test_ctrl_c_stops_workers_and_keeps_what_is_done_which_goes_on_later(conversations, script):
-    conversations(4_000)
-    process = script('if __name__ == "__main__":')
-
-    def rows() -> int:
-        with suppress(sqlite3.Error), closing(sqlite3.connect("file:runs.sqlite?mode=ro", uri=True)) as db:
-            return db.execute("SELECT count(*) FROM scores").fetchone()[0]
-        return 0
-
-    began = time.monotonic()
-    while not rows():
-        assert time.monotonic() - began < 50
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate()
-    assert (process.returncode, "Traceback" in err, out.split()[0]) == (0, False, "interrupted")
-    done = int(out.split()[1])
-    assert 0 < done < 4_000
-    found = resume(store="runs.sqlite", workers=2)
-    assert [row.index for row in found] == list(range(4_000))

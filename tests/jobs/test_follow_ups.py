@@ -32,14 +32,7 @@ STORE = Path("runs.sqlite")
 FOUND = {
     "expected": "tool_0 is called",
     "candidates": [
-        {
-            "message": 2,
-            "quote": "",
-            "wrong": "another tool",
-            "label": "wrong_tool",
-            "repaired": False,
-            "decisive": "yes",
-        }
+        {"message": 2, "quote": "", "wrong": "another", "label": "wrong_tool", "repaired": False, "decisive": "yes"}
     ],
     "roots": [{"message": 2, "symptom": "another tool is called than the one that was asked for"}],
     "reason": "So nothing was done.",

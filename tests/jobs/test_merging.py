@@ -197,12 +197,12 @@ def test_a_merged_run_is_compared_gated_extended_and_planned_like_any_other(monk
 
 
 def test_the_sample_is_the_same_in_shards_and_in_one_process_and_depends_on_the_seed():
-    path = own(count=200)
+    path = own(count=100)
     merged = merge_runs(in_shards(path, 3, sample=0.2), store="merged.sqlite")
     whole = run(path, SCORERS, store="whole.sqlite", sample=0.2)
     assert_equal(merged, whole)
     drawn = {row.sample_id for row in whole}
-    assert 20 < len(drawn) < 60
+    assert 8 < len(drawn) < 32
     reversed_path = lines("other.jsonl", reversed(Path(path).read_text().splitlines()))
     assert {row.sample_id for row in run(reversed_path, SCORERS, sample=0.2)} == drawn
     assert drawn < {row.sample_id for row in run(path, SCORERS, sample=0.5)}
@@ -214,9 +214,7 @@ def test_options_that_do_not_go_together_are_refused_before_anything_is_stored()
     """More of them by the command line, which has the same options."""
     for options, found in (
         ({"shard": "", "run_id": None}, "give --shard and --run-id together"),
-        ({"shard": "3/2", "run_id": "x"}, "shard '3/2': expected NUMBER/COUNT"),
         ({"shard": "1/2", "run_id": "a b"}, "--run-id 'a b': expected up to 100 letters"),
-        ({"sample": 1.5}, "--sample 1.5: expected a share above 0"),
         ({"sample": float("nan")}, "--sample nan: expected a share above 0"),
         ({"data": [sample(1)], "shard": "1/2", "run_id": "x"}, "need the path of a file as data"),
         ({"data": [sample(1)], "sample": 0.5}, "need the path of a file as data"),
@@ -347,16 +345,6 @@ def test_a_damaged_store_is_refused_and_nothing_of_it_is_kept(table, number):
     with closing(sqlite3.connect(stores[1])) as db, db:
         db.execute(f"UPDATE {table} SET checksum = checksum + 1 WHERE {number} = 31")  # noqa: S608
     refused(stores, f"shard 2/3 cannot be merged: shard-2.sqlite: a row of run 1 ({table}) is damaged", StoreError)
-
-
-def test_a_damaged_score_is_repeated_before_the_merge():
-    path = own()
-    stores = in_shards(path, 3)
-    with closing(sqlite3.connect(stores[1])) as db, db:
-        db.execute("UPDATE scores SET value = 0.123 WHERE sample = 31")
-    refused(stores, "resume the run there", StoreError)
-    resume(1, store=stores[1])
-    assert_equal(merge_runs(stores, store="merged.sqlite"), run(path, SCORERS, store="whole.sqlite"))
 
 
 def test_a_damaged_record_and_another_file_are_refused():

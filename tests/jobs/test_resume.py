@@ -14,7 +14,7 @@ import pytest
 import judgekit
 from judgekit import Run, Sample, Score, ToolCallF1, aadd_scorers, add_scorers, aresume, arun, resume, run
 from judgekit.behavior import MaxTokens
-from judgekit.errors import BudgetError, ConfigError, StoreError
+from judgekit.errors import BudgetError, ConfigError
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.runs.rows import SampleCount
 from judgekit.runs.store import RunStore
@@ -191,15 +191,10 @@ def test_an_error_that_stops_it_again_is_raised_and_what_was_scored_stays(stoppe
     assert (Run.stored(1, STORE).stop_reason, indexes(Run.stored(1, STORE))) == ("the disk is gone", list(range(8)))
 
 
-@pytest.mark.parametrize("which", ["first", 1.5, None])
-def test_what_names_no_run_says_so(which):
-    with pytest.raises(ConfigError, match="expected a Run, its number, or 'last'"):
-        resume(which, store=STORE)
-
-
-def test_a_run_that_is_not_there_says_so(stopped):
-    with pytest.raises(StoreError, match=r"runs\.sqlite: contains no run 7"):
-        resume(7, store=STORE)
+def test_what_names_no_run_says_so():
+    for which in ("first", 1.5, None):
+        with pytest.raises(ConfigError, match="expected a Run, its number, or 'last'"):
+            resume(which, store=STORE)
 
 
 # --- adding scorers

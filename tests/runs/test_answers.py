@@ -65,12 +65,6 @@ def test_fingerprints_are_not_spoken_of_beside_models():
     assert told(by("m-1", "a"), by("m-1")) == told(by(None, "a")) == told() == []
 
 
-def test_of_many_names_the_most_frequent_are_shown():
-    many = Counter({f"m-{number}": number for number in range(1, 101)})
-    assert format_shares(many).startswith("m-100 (100), m-99 (99), ")
-    assert format_shares(many).endswith(", and 92 more")
-
-
 def test_a_name_cannot_be_taken_for_another():
     assert quote_name("meta/llama-3:70b@fp8") == "meta/llama-3:70b@fp8"
     assert format_shares(Counter(["a (3), b", "not reported"])) == "'a (3), b' (1), 'not reported' (1)"

@@ -100,6 +100,7 @@ def test_what_ends_a_run_at_once_takes_no_cost_with_it(ends):
         asyncio.run(work())
     found = Run.stored(path=RUNS)
     assert (len(found), spent(found)) == (0, [(4, 4_400, 1.0)])
+    assert found.stop_reason == ("no key" if ends is AuthenticationError else "interrupted")
 
 
 def test_where_tokens_or_prices_of_a_lost_attempt_are_unknown_those_of_the_run_are():

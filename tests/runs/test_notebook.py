@@ -12,7 +12,7 @@ from judgekit.score import JudgeCall, Score
 
 CELLS = {
     "run": """
-from judgekit import AIMessage, HumanLabel, PromptScorer, Sample, ScriptedJudge, StringPresence, arun, audit, run, scorer
+from judgekit import AIMessage, Sample, StringPresence, arun, run, scorer
 samples = [Sample.of([AIMessage(word), AIMessage("yes")], reference=word, id=word) for word in ("yes", "no")]
 results = run(samples, [StringPresence()])
 results
@@ -20,14 +20,6 @@ results
     "arun": """
 results = await arun(samples, [StringPresence()])
 print([row.score.value for row in results])
-""",
-    "score": """
-next(iter(results)).score
-""",
-    "audit": """
-said = {"reason": "", "evidence": [], "verdict": "fitting"}
-judged = run(samples, [PromptScorer("tone", ScriptedJudge({"tone": said}))])
-audit(judged, [HumanLabel(sample=word, scorer="tone", value=1.0) for word in ("yes", "no")])
 """,
     "progress": """
 import asyncio
@@ -150,19 +142,6 @@ def test_a_run_works_under_the_loop_of_a_notebook(shown):
     ((run,), (printed,)) = shown["run"], shown["arun"]
     assert Text(run["text/html"]).texts[6:10] == ["string_presence", "0.500", "0.095 to 0.905", "2 of 2"]  # Wilson
     assert printed == {"stdout": "[1.0, 0.0]\n"}
-
-
-@pytest.mark.processes
-def test_a_notebook_shows_a_score(shown):
-    (score,) = shown["score"]
-    assert Text(score["text/html"]).texts[:2] == ["string_presence", " 1.000"]
-
-
-@pytest.mark.processes
-def test_a_notebook_shows_an_audit(shown):
-    (audit,) = shown["audit"]
-    assert Text(audit["text/html"]).texts[:2] == ["audit of run 1", "tone"]
-    assert "text/plain" in audit
 
 
 @pytest.mark.processes

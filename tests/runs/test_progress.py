@@ -72,25 +72,15 @@ def test_with_workers_elsewhere_it_says_how_many_and_how_fast_they_are():
     assert tally.status(2.0)[1:] == ("1,000 of 9,000 scores, 0:00:16 left", "4 workers, 500 scores/s, 10 failed")
 
 
-def test_what_was_there_before_says_nothing_of_the_pace():
-    tally = Tally(1_000, done=900)
-    assert tally.status(0)[1] == "900 of 1,000 scores"
-    tally.add(SCORED)
-    assert tally.status(10)[1] == "901 of 1,000 scores, 0:16:30 left"  # 99 scores, each in ten seconds
-
-
-def test_what_is_all_there_takes_no_longer():
-    tally = Tally(2, done=1)
-    tally.status(0)
-    tally.add(SCORED)
-    assert tally.status(10) == (1.0, "2 of 2 scores", "")
-
-
-def test_without_a_total_nobody_says_how_long_it_takes():
-    tally = Tally()
-    tally.status(0)
-    tally.add(SCORED)
-    assert tally.status(1) == (None, "1 scores", "")
+def test_the_pace_is_that_of_what_was_made_meanwhile():
+    for tally, before, after in (
+        (Tally(1_000, done=900), "900 of 1,000 scores", "901 of 1,000 scores, 0:16:30 left"),  # 99, each in ten seconds
+        (Tally(2, done=1), "1 of 2 scores", "2 of 2 scores"),
+        (Tally(), "0 scores", "1 scores"),
+    ):
+        assert tally.status(0)[1] == before
+        tally.add(SCORED)
+        assert tally.status(10)[1] == after
 
 
 @pytest.mark.parametrize("width", [60, 200])

@@ -171,20 +171,6 @@ def test_scorers_that_ask_a_judge_and_others_do_not_wait_for_each_other(first):
     assert len(rows) == 2
 
 
-def test_rows_stand_in_the_order_of_the_scorers_whoever_asks_a_judge():
-    noted: list[str] = []
-    scorers = [
-        Asking("judged", noted),
-        Asking("counted", noted, prompts=()),
-        Asking("judged too", noted),
-        Asking("counted too", noted, prompts=()),
-        fine,
-    ]
-    found = run(samples(2), scorers, concurrency=1)
-    assert noted == ["judged", "counted", "judged too", "counted too"] * 2
-    assert keys(found) == in_order(2, "judged", "counted", "judged too", "counted too", "fine")
-
-
 def test_other_samples_are_scored_while_the_questions_on_one_wait_for_one_another():
     noted: list[str] = []
 
@@ -248,18 +234,6 @@ def test_a_scorer_that_raises_that_it_was_canceled_though_it_was_not_leaves_the_
     assert scores[1].reason.startswith("CancelledError:  (test_runner.py, line ")
 
 
-def test_a_scorer_that_returns_nothing_leaves_the_rest():
-    @dataclass(frozen=True)
-    class Forgetful:
-        name: str = "forgetful"
-
-        async def ascore(self, sample: Sample, /) -> None:
-            pass
-
-    found = run(samples(2), [Forgetful(), fine])
-    assert [row.score.status for row in found] == ["failed", "scored"] * 2
-
-
 def test_each_score_has_its_own_calls_though_many_are_scored_at_once():
     @scorer
     async def asking(sample: Sample) -> float:
@@ -276,11 +250,6 @@ def test_each_score_has_its_own_calls_though_many_are_scored_at_once():
 def test_without_samples_there_are_no_rows():
     found = run([], [fine])
     assert (list(found), str(found), found.stop_reason) == ([], "fine  none (n=0 of 0)", "")
-
-
-def test_arun_gives_what_run_gives():
-    scorers = [Delayed(lambda sample: 5 - int(sample.id)), broken, fine]
-    assert list(asyncio.run(arun(samples(5), scorers, concurrency=3))) == list(run(samples(5), scorers))
 
 
 @pytest.mark.parametrize("ran", [run, lambda *args: asyncio.run(arun(*args))], ids=["run", "arun"])
@@ -352,29 +321,6 @@ def test_an_error_of_who_takes_the_rows_surfaces_as_itself():
 
     with pytest.raises(OSError, match="no space left"):
         asyncio.run(score_tasks(make_tasks(samples(3), [fine]), [fine], full, concurrency=16))
-
-
-def test_a_canceled_run_keeps_what_was_scored_and_has_ended(tmp_path):
-    second = asyncio.Event()
-
-    @scorer
-    async def waiting(sample: Sample) -> float:
-        if sample.id == "1":
-            second.set()
-            await asyncio.Event().wait()
-        return 1.0
-
-    async def work() -> None:
-        task = asyncio.create_task(arun(samples(3), [waiting], concurrency=1, store=tmp_path / "runs"))
-        await second.wait()
-        task.cancel()
-        await task
-
-    with pytest.raises(asyncio.CancelledError):
-        asyncio.run(work())
-    found = Run.stored(1, tmp_path / "runs")
-    assert [row.sample_id for row in found] == ["0"]
-    assert (found.stop_reason, found.record.ended_at is None) == ("interrupted", False)
 
 
 def test_scorers_that_wait_for_nothing_let_others_work():

@@ -60,26 +60,16 @@ SKIPPED, FAILED = Score.skipped("s", "no question"), Score.failed("s", "broken")
 ABSTAINED = Score(scorer="s", status="abstained", reason="undecided")
 
 
-def test_the_mean_is_taken_over_what_was_scored_and_says_so():
-    found = line(Score.scored("s", 1), SKIPPED, Score.scored("s", 0.5), FAILED, SKIPPED, ABSTAINED)
-    assert (found.value, found.total) == (0.75, 6)
-    assert dict(found.counts) == {"scored": 2, "skipped": 2, "failed": 1, "abstained": 1}
-    assert str(found) == "0.75 (n=2 of 6; 2 skipped, 1 failed, 1 abstained)"
-
-
-@pytest.mark.parametrize(
-    ("scores", "text"),
-    [
+def test_a_number_always_says_over_how_many_it_was_taken():
+    for scores, text in (
         ([Score.scored("s", 0.826)] * 41 + [SKIPPED] * 6 + [FAILED] * 3, "0.83 (n=41 of 50; 6 skipped, 3 failed)"),
         ([Score.scored("s", 1)], "1.00 (n=1 of 1)"),
         ([Score.scored("s", 0), FAILED], "0.00 (n=1 of 2; 1 failed)"),
         ([SKIPPED], "none (n=0 of 1; 1 skipped)"),
         ([FAILED, ABSTAINED], "none (n=0 of 2; 1 failed, 1 abstained)"),
         ([], "none (n=0 of 0)"),
-    ],
-)
-def test_a_number_always_says_over_how_many_it_was_taken(scores, text):
-    assert str(line(*scores)) == text
+    ):
+        assert str(line(*scores)) == text
 
 
 scores = st.lists(
@@ -119,14 +109,11 @@ def test_answers_are_counted_by_the_judge_that_gave_them():
     assert found.judges == {"a": 1, "b": 2}
 
 
-UNKNOWN = {"no usage": call(usage=False), "no tokens in": call(tokens_in=None), "no tokens out": call(tokens_out=None)}
-
-
-@pytest.mark.parametrize("unknown", UNKNOWN.values(), ids=UNKNOWN)
-def test_tokens_are_unknown_where_one_request_does_not_say_all_of_its_own(unknown):
-    assert paid(call(), unknown).tokens is None
-    assert paid(unknown, call()).tokens is None
-    assert paid(call(), unknown).cost_usd == 1.0
+def test_tokens_are_unknown_where_one_request_does_not_say_all_of_its_own():
+    for unknown in (call(usage=False), call(tokens_in=None), call(tokens_out=None)):
+        assert paid(call(), unknown).tokens is None
+        assert paid(unknown, call()).tokens is None
+        assert paid(call(), unknown).cost_usd == 1.0
 
 
 def test_a_cost_is_unknown_where_one_price_is():
@@ -195,11 +182,6 @@ def test_an_aggregate_that_fails_leaves_the_other_lines_of_a_summary(monkeypatch
         "c  1.00 (n=1 of 1)",
         f"b: undefined; the aggregate '{HERE}lost' failed: LookupError: no such thing",
     ]
-
-
-def test_an_unknown_aggregate_does_not_matter_where_nothing_was_scored():
-    skipped = Score(scorer="s", status="skipped", aggregate="median")
-    assert line(skipped).value is None
 
 
 def test_lines_stand_in_the_order_in_which_their_scores_came():
@@ -299,24 +281,9 @@ def test_of_many_labels_the_most_frequent_are_shown():
     assert found.label_shares().endswith("292 more")
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        line(),
-        line(Score.scored("s", 0.5), Score.scored("s", 0.25)),
-        labeled(("achieved", 1), ("not_achieved", 0), ("achieved", 1)),
-    ],
-    ids=["no scores", "no labels", "the mean says as much"],
-)
-def test_else_they_are_not_shown(said):
-    assert said.label_shares() == ""
-
-
-def test_only_what_was_scored_has_a_share_and_what_has_no_label_has_none():
-    lost = Score(scorer="s", status="abstained", label="undecided")
-    found = line(Score.scored("s", 0.5, label="tie"), lost, SKIPPED, FAILED, Score.scored("s", 0.25))
-    assert found.labels == {"tie": 1}
-    assert found.label_shares() == "of 1, tie 1 (100%)"
+def test_else_they_are_not_shown():
+    for said in (line(), line(Score.scored("s", 0.5)), labeled(("achieved", 1), ("not_achieved", 0))):
+        assert said.label_shares() == ""
 
 
 def test_a_label_cannot_pass_for_another_line():
@@ -371,11 +338,6 @@ def test_an_undefined_number_is_none_with_the_reason():
     found = line(Score.scored("s", 0, aggregate=HERE + "undecided"), FAILED)
     assert (found.value, str(found)) == (None, "none (n=1 of 2; 1 failed)")
     assert list(found.notes()) == ["precision; 0/0: none of 1 was answered"]
-
-
-def test_a_mean_needs_no_words():
-    assert list(line(Score.scored("s", 1)).notes()) == []
-    assert list(line(SKIPPED).notes()) == []
 
 
 @pytest.mark.usefixtures("here")

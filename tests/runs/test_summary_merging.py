@@ -3,21 +3,18 @@
 import random
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit import Classification, Run, ToolCallF1, run
 from judgekit.errors import ConfigError
 from judgekit.runs.rows import DAMAGED_ROW, Row
 from judgekit.runs.summary import Summary
 from judgekit.runs.summary_text import ScorerSummary
 from judgekit.score import JudgeCall, Score
 from judgekit.stats.wilson import Interval
-from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, Usage
-from judgekit.traces.sample import Sample
+from judgekit.traces.message import Usage
 
 CLOSE = 1e-9
 LABELS = ("a", "b", "c")
@@ -178,41 +175,3 @@ def test_slices_that_a_part_has_left_out_are_left_out():
     assert merged.unmerged_slices == {"y"}
     assert str(merged).splitlines()[-1] == "slices left out, since a part has too many labels to count all: y"
     assert Summary.merged([merged, summary_of(values)]).unmerged_slices == {"y"}
-
-
-def test_reasons_beyond_those_that_are_counted_are_other_reasons():
-    found = [
-        Row(index=index, sample_id=f"s{index}", score=Score.skipped("mean", f"reason {index}")) for index in range(150)
-    ]
-    merged = Summary.merged(summary_of(found[first : first + 50]) for first in (0, 50, 100))
-    assert list(merged["mean"].unscored_reasons()) == list(summary_of(found)["mean"].unscored_reasons())
-
-
-def test_groups_have_the_same_numbers_in_every_process():
-    """They may be spread over processes, which Python gives other hashes of equal texts."""
-    found = ScorerSummary("s")
-    for index, group in enumerate(("task 1", "task 2", "task 1", None)):
-        found.add(Row(index=index, sample_id="a", score=Score.scored("s", 1.0), group=group))
-    one, other, *rest = found._groups
-    assert (one, other, rest) == (-7617647825773988203, 8735286238026405108, [one, 0])
-
-
-def test_summaries_of_shards_of_a_run_are_merged_without_their_rows(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    samples = [
-        Sample.of(
-            [HumanMessage(f"Hi {number}"), AIMessage(tool_calls=[ToolCall(f"tool_{number % 3}")])],
-            id=f"s{number}", group=f"g{number % 7}", reference_tool_calls=[ToolCall("tool_0")],
-            label=LABELS[number % 3], prediction=LABELS[number % 2],
-        )
-        for number in range(40)
-    ]  # fmt: skip
-    Path("own.jsonl").write_text("".join(f"{one.model_dump_json()}\n" for one in samples))
-    scorers = [ToolCallF1(), Classification()]
-
-    def shard(number: int) -> Run:
-        return run("own.jsonl", scorers, shard=f"{number}/3", run_id="x")
-
-    merged, whole = Summary.merged(shard(number).summary for number in (1, 2, 3)), run("own.jsonl", scorers).summary
-    assert_same(merged, whole)
-    assert str(merged) == str(whole)

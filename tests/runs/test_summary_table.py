@@ -49,10 +49,6 @@ def test_a_column_is_there_where_a_scorer_has_something_to_say():
     assert column_rows(columns)[0][:3] == ("a", "0.750", "0.500 to 1.000")
 
 
-def test_a_summary_without_scorers_has_no_rows():
-    assert column_rows(summary_columns(Summary())) == []
-
-
 def test_all_that_shows_a_run_has_the_same_cells(run_of, capsys):
     call = JudgeCall(judge="j", prompt="p", cost_usd=0.25)
     scores = (Score.scored("a", 0.25, calls=[call]), Score.abstained("a", "unsure", calls=[call]))

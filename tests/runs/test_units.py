@@ -7,7 +7,6 @@ from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, RunRecord, ScorerRecord
 from judgekit.runs.store import RunStore, now
-from judgekit.runs.units import joined
 from judgekit.scoring import FunctionScorer
 
 PASSED = [True, True, False, True, False, True, True, True, False, True, True, True] * 5
@@ -76,10 +75,6 @@ def test_a_run_says_how_many_are_copies_and_equal_trials_are_none(alone: Run) ->
     assert judged([recorded(0, copy, f"task {copy % 2}") for copy in range(4)]).copies == 2
 
 
-def test_samples_without_a_recording_are_no_copies() -> None:
-    assert judged([Sample(id=str(number), label="True") for number in range(3)]).copies == 0
-
-
 def test_copies_are_recognized_without_text_and_not_across_runs() -> None:
     store = RunStore(None)
     scorer = ScorerRecord(name="s", signature=None, identity=None, judged=False)
@@ -95,7 +90,3 @@ def test_copies_are_recognized_without_text_and_not_across_runs() -> None:
         assert {row.unit for row in Run(store, record)} == {"recording of #0"}
         hashes += [one.hash for one in store.copied_recordings(record.number)]
     assert len({*hashes}) == 2
-
-
-def test_links_join_all_that_they_reach() -> None:
-    assert len({*joined([("a", "b"), ("c", "d"), ("b", "c"), ("e", "e")]).values()}) == 2

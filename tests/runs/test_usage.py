@@ -50,13 +50,6 @@ def test_each_number_is_told_with_its_mean_its_median_and_of_how_many_it_is_know
     )
 
 
-def test_of_what_is_not_known_nothing_is_told():
-    told = "0 (0) agent messages, 0 (0) tool calls."
-    assert (
-        str(usages(Trace(messages=[HumanMessage("Hi")]))) == f"1 conversation. Per conversation, mean (median): {told}"
-    )
-
-
 @pytest.mark.parametrize("wrong", [10**400, -1])
 def test_a_number_that_cannot_be_does_no_harm(wrong):
     found = usages(Trace(messages=[AIMessage("Hi")], usage=Usage(input_tokens=wrong, output_tokens=1)))
