@@ -32,7 +32,9 @@ _CONTINUES = "the same command continues from here, as far as replies are cached
 
 @app.command()
 def align(
-    scorer: Annotated[str, options.argument("SCORER", "The scorer with the old question, such as prompt:tone.")],
+    scorer: Annotated[
+        str, typer.Argument(metavar="SCORER", help="The scorer with the old question, such as prompt:tone.")
+    ],
     labels: options.LabelFiles = None,
     judge: options.JudgeName = None,
     writer: Annotated[

@@ -38,7 +38,8 @@ def freeze(
     scorer: options.JudgedScorerOption = None,
     seed: options.Seed = 0,
     replace: Annotated[
-        bool, options.flag("--replace", "Replace anchors that were frozen before. An alarm that they raised stands.")
+        bool,
+        typer.Option("--replace", help="Replace anchors that were frozen before. An alarm that they raised stands."),
     ] = False,
     store: options.StorePath = DEFAULT_RUNS_PATH,
     dry_run: options.DryRun = False,
@@ -62,7 +63,7 @@ def freeze(
 @commands.command()
 def check(
     scorer: Annotated[
-        list[str] | None, options.argument("SCORER", "The scorers; by default, all that have anchors.")
+        list[str] | None, typer.Argument(metavar="SCORER", help="The scorers; by default, all that have anchors.")
     ] = None,
     store: options.StorePath = DEFAULT_RUNS_PATH,
     dry_run: options.DryRun = False,

@@ -10,7 +10,7 @@ import typer
 from rich.filesize import decimal
 
 from judgekit.cli.app import app
-from judgekit.cli.options import flag, option
+from judgekit.cli.options import option
 from judgekit.cli.outputs import print_line, print_written
 from judgekit.errors import ConfigError, StoreError, check_choice
 from judgekit.judges.cache.cassettes import Cassette, write_cassette, write_cassette_lines
@@ -116,7 +116,9 @@ def export(
 def import_(
     file: Annotated[Path, typer.Argument(parser=_local, metavar="FILE", help="The cassette to read.")],
     cache: _Cache = _CACHE,
-    replace: Annotated[bool, flag("--replace", "Replace cached replies that differ from the cassette's.")] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace cached replies that differ from the cassette's.")
+    ] = False,
 ) -> None:
     """Copy the replies of a cassette into the cache."""
     lines = Cassette(file).recorded()

@@ -24,8 +24,8 @@ from judgekit.runs.store import DEFAULT_RUNS_PATH
 
 @app.command()
 def compare(
-    a: Annotated[str, options.argument("A", "The number of the baseline run.")],
-    b: Annotated[str, options.argument("B", "The number of the run to compare with it, or last.")],
+    a: Annotated[str, typer.Argument(metavar="A", help="The number of the baseline run.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The number of the run to compare with it, or last.")],
     explain: options.Explain = False,
     as_json: options.AsJson = False,
     show: Annotated[
@@ -47,8 +47,8 @@ def compare(
     label: options.RecordedLabels = None,
     allow_changed_references: Annotated[
         bool,
-        options.flag(
-            "--allow-changed-references", "Also compare pairs whose references or tasks changed, with a warning."
+        typer.Option(
+            "--allow-changed-references", help="Also compare pairs whose references or tasks changed, with a warning."
         ),
     ] = False,
     output: options.ReportOption = None,

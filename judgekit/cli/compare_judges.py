@@ -13,7 +13,7 @@ from judgekit.analysis.labels import HumanLabel, LabelFile, deduplicate, label_v
 from judgekit.cli import options
 from judgekit.cli.app import app
 from judgekit.cli.outcome import report_outcome
-from judgekit.cli.outputs import check_outputs, print_json, print_line, print_notices, print_written
+from judgekit.cli.outputs import check_outputs, print_json, print_line, print_notices, write_outputs
 from judgekit.cli.run import run_session, show_planned
 from judgekit.config import Config
 from judgekit.errors import ConfigError, join_limited, path_text
@@ -24,7 +24,7 @@ from judgekit.jobs.options import RunOptions
 from judgekit.jobs.starting import new_session
 from judgekit.locations import Location
 from judgekit.reports.compare_judges import show_judges
-from judgekit.reports.export import json_text, write_text
+from judgekit.reports.export import json_text
 from judgekit.reports.glossary import command_consoles
 from judgekit.reports.html import html_report
 from judgekit.reports.summary import Shown
@@ -76,9 +76,9 @@ def compare(
     store: options.StorePath = DEFAULT_RUNS_PATH,
     together: Annotated[
         bool,
-        options.flag(
+        typer.Option(
             "--together",
-            "With one judge: compare the verdicts of all scorers asked together with those of each asked alone, and alone twice.",
+            help="With one judge: compare the verdicts of all scorers asked together with those of each asked alone, and alone twice.",
         ),
     ] = False,
     dry_run: options.DryRun = False,
@@ -148,11 +148,10 @@ def compare(
             print_json(comparison.as_json(show))
         else:
             show_judges(comparison, show, screen.out)
-    for path in outputs:
-        if len(run):
-            write_text(_KINDS[path.suffix.lower()](run, comparison), path)
-            print_written(path)
-        else:
+    if len(run):
+        write_outputs(outputs, _KINDS, run, comparison)
+    else:
+        for path in outputs:
             print_line(f"{path}: not written, since nothing was scored", console(stderr=True))
     raise typer.Exit(signaled or code)
 
@@ -250,9 +249,8 @@ def _compare_ways(
             screen.out.print()
             screen.out.print(escaped_text(f"{name}:"))
             show_judges(comparison, show, screen.out)
-    for path in outputs:
-        write_text(json_text({name: comparison.as_json() for name, comparison in comparisons.items()}), path)
-        print_written(path)
+    report = json_text({name: comparison.as_json() for name, comparison in comparisons.items()})
+    write_outputs(outputs, {".json": lambda: report})
     return typer.Exit(signaled or code)
 
 

@@ -25,8 +25,8 @@ def label(
     n: Annotated[int, options.number("The number of samples.", "--n", "-n", least=1)] = 60,
     by_verdict: Annotated[
         bool,
-        options.flag(
-            "--by-verdict", "Draw equally many samples of each verdict, sure and unsure, so that it has rare ones."
+        typer.Option(
+            "--by-verdict", help="Draw equally many samples of each verdict, sure and unsure, so that it has rare ones."
         ),
     ] = False,
     include: Annotated[

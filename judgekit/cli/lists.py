@@ -22,7 +22,7 @@ from judgekit.traces.trace import Trace
 @app.command()
 def scorers(
     name: Annotated[
-        str | None, options.argument("NAME", "The scorer to describe; by default, lists all scorers.")
+        str | None, typer.Argument(metavar="NAME", help="The scorer to describe; by default, lists all scorers.")
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -45,7 +45,7 @@ def scorers(
 @app.command()
 def formats(
     name: Annotated[
-        str | None, options.argument("NAME", "The format to describe; by default, lists all formats.")
+        str | None, typer.Argument(metavar="NAME", help="The format to describe; by default, lists all formats.")
     ] = None,
 ) -> None:
     """List the formats that can be read, or describe one."""

@@ -18,7 +18,7 @@ from judgekit.runs.store import DEFAULT_RUNS_PATH
 
 @app.command()
 def merge(
-    files: Annotated[list[Path], options.argument("FILE...", "The --store files of all shards of a run.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="The --store files of all shards of a run.")],
     output: options.Output = None,
     show: options.Show = "0",
     explain: options.Explain = False,

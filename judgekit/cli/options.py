@@ -27,16 +27,6 @@ def option(metavar: str, text: str, *names: str) -> Any:
     return typer.Option(*names, metavar=metavar, help=text)
 
 
-def argument(metavar: str, text: str) -> Any:
-    """Return an argument, and what its help calls it."""
-    return typer.Argument(metavar=metavar, help=text)
-
-
-def flag(name: str, text: str) -> Any:
-    """Return an option without a value."""
-    return typer.Option(name, help=text)
-
-
 def files(text: str, *names: str) -> Any:
     """Return an option for a file or URL, or several."""
     return typer.Option(*names, parser=location_text, metavar="FILE", help=text)
@@ -121,12 +111,14 @@ WorkersOption: TypeAlias = Annotated[
     ),
 ]
 EngineOption: TypeAlias = Annotated[
-    Engine, flag("--engine", "What starts the workers: processes on this machine, or a Ray cluster.")
+    Engine, typer.Option("--engine", help="What starts the workers: processes on this machine, or a Ray cluster.")
 ]
 DryRun: TypeAlias = Annotated[
-    bool, flag("--dry-run", "Show how many requests, tokens and dollars it would take, and send nothing.")
+    bool, typer.Option("--dry-run", help="Show how many requests, tokens and dollars it would take, and send nothing.")
 ]
-Offline: TypeAlias = Annotated[bool, flag("--offline", "Send no requests to other machines; use the cache.")]
+Offline: TypeAlias = Annotated[
+    bool, typer.Option("--offline", help="Send no requests to other machines; use the cache.")
+]
 TogetherOption: TypeAlias = Annotated[
     bool | None,
     typer.Option(
@@ -168,7 +160,7 @@ RecordedLabels: TypeAlias = Annotated[
 RunName: TypeAlias = Annotated[str | None, typer.Option(metavar="NAME", help="A name for the run.")]
 RunTag: TypeAlias = Annotated[list[str] | None, option("TAG", "A tag of the run, without spaces; may be repeated.")]
 RunNote: TypeAlias = Annotated[str | None, typer.Option(metavar="TEXT", help="A note on the run.")]
-RunArgument: TypeAlias = Annotated[str, argument("RUN", "The number of a run, or last.")]
+RunArgument: TypeAlias = Annotated[str, typer.Argument(metavar="RUN", help="The number of a run, or last.")]
 StorePath: TypeAlias = Annotated[Path, typer.Option(metavar="FILE", help="The file that stores the runs.")]
 Output: TypeAlias = Annotated[
     list[str] | None,

@@ -2,6 +2,8 @@
 
 from typing import Annotated
 
+import typer
+
 from judgekit.analysis.comparison_plan import plan_comparison as planned
 from judgekit.cli import options
 from judgekit.cli.app import app
@@ -16,11 +18,11 @@ def plan_comparison(
         float, options.option("NUMBER", "The difference to be seen, such as 0.05, or -0.05 for a loss.")
     ],
     run: Annotated[
-        str | None, options.argument("RUN", "The number of an earlier run, or last; not needed with --mean.")
+        str | None, typer.Argument(metavar="RUN", help="The number of an earlier run, or last; not needed with --mean.")
     ] = None,
     other: Annotated[
         str | None,
-        options.argument("OTHER", "Another run on the same tasks, which shows how alike they are to both."),
+        typer.Argument(metavar="OTHER", help="Another run on the same tasks, which shows how alike they are to both."),
     ] = None,
     scorer: Annotated[str | None, options.option("NAME", "A scorer of the run; by default, the only one.")] = None,
     trials: Annotated[

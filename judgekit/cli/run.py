@@ -38,7 +38,8 @@ from judgekit.terminal import console, escaped_text
 @app.command()
 def demo(
     failures: Annotated[
-        bool, options.flag("--failures", "Show what fails in them, with the messages to open, instead of the scores.")
+        bool,
+        typer.Option("--failures", help="Show what fails in them, with the messages to open, instead of the scores."),
     ] = False,
     explain: options.Explain = False,
 ) -> None:

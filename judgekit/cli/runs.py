@@ -40,14 +40,14 @@ _DEFAULTS: tuple[JsonValue, ...] = (None, False, [], {})
 @app.command()
 def runs(
     run: Annotated[
-        str | None, options.argument("RUN", "The number of a run, or last; by default, lists all runs.")
+        str | None, typer.Argument(metavar="RUN", help="The number of a run, or last; by default, lists all runs.")
     ] = None,
     output: options.Output = None,
     show: options.Show = "0",
     explain: options.Explain = False,
     as_json: options.AsJson = False,
     bootstrap: Annotated[
-        bool, options.flag("--bootstrap", "Compute intervals by the bootstrap, even for numbers other than means.")
+        bool, typer.Option("--bootstrap", help="Compute intervals by the bootstrap, even for numbers other than means.")
     ] = False,
     seed: Annotated[int, typer.Option(metavar="N", help="For --bootstrap: the random seed.")] = 0,
     name: options.RunName = None,
@@ -59,7 +59,8 @@ def runs(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="For --remove: do not ask first.")] = False,
     with_labels: Annotated[
-        bool, options.flag("--with-labels", "For --remove: also delete people's labels on the samples of the runs.")
+        bool,
+        typer.Option("--with-labels", help="For --remove: also delete people's labels on the samples of the runs."),
     ] = False,
     store: options.StorePath = DEFAULT_RUNS_PATH,
     _allow_code: options.AllowCode = False,

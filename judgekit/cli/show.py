@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+import typer
 from pydantic import JsonValue
 
 from judgekit.cli import options
@@ -21,7 +22,7 @@ _NOT_SHOWN = {"schema_version", "id", "trace", "baseline"}
 @app.command()
 def show(
     run: options.RunArgument,
-    sample: Annotated[str, options.argument("SAMPLE", "The id of a sample, or # and its number, as in #5.")],
+    sample: Annotated[str, typer.Argument(metavar="SAMPLE", help="The id of a sample, or # and its number, as in #5.")],
     max_tokens: Annotated[
         int, options.number("Shorten the conversation to about N tokens, from its middle.", "--max-tokens", least=1)
     ] = 8000,

@@ -132,9 +132,7 @@ class AnchorSession:
 
         def keep(row: Row) -> None:
             calls = [call for call in row.score.calls if call.error is None]
-            others = {
-                call.judge for call in calls
-            } - judges  # to which the judge fell back: they are not what is checked
+            others = {call.judge for call in calls} - judges  # to which it fell back: they are not what is checked
             if row.score.status == "failed" or others:
                 failures.append(row.score.reason if not others else f"{join_limited(others)} answered in its place")
                 return

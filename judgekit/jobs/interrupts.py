@@ -26,11 +26,6 @@ class InterruptHandler:
     signal: int | None = None
 
     @property
-    def is_terminated(self) -> bool:
-        """Whether the process is to end soon, as a service manager demands."""
-        return self.signal == signal.SIGTERM
-
-    @property
     def exit_code(self) -> int:
         """The exit code of a command that a signal stopped, or 0."""
         return 0 if self.signal is None else 128 + self.signal

@@ -1,6 +1,7 @@
 """Sessions of runs: they begin or resume a run, make its missing scores, and end it."""
 
 import asyncio
+import signal
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
@@ -255,7 +256,7 @@ class Session:
 
     @property
     def _counting(self) -> float:
-        if self.interrupts.is_terminated:
+        if self.interrupts.signal == signal.SIGTERM:
             return _TERMINATED_COUNTING_SECONDS
         return inf if self.samples is None else _COUNTING_SECONDS
 

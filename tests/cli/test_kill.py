@@ -35,8 +35,6 @@ def is_sound(path) -> bool:
 
 def ask_together(judging, way: str) -> list[str]:
     """Lets the judge be asked two questions in each request, and returns the option that adds the second one."""
-    if way == "alone":
-        return []
     if way == "decisions":
         config = Path("judgekit.toml")
         config.write_text(config.read_text().replace("openai/test", "openai-decisions/test"))
@@ -48,7 +46,7 @@ def ask_together(judging, way: str) -> list[str]:
     return ["--scorer", "agent_goal_accuracy_without_reference:partial=true,as=shares"]
 
 
-@pytest.mark.parametrize("way", ["alone", "together", "decisions"])
+@pytest.mark.parametrize("way", ["together", "decisions"])
 def test_a_run_that_is_killed_again_and_again_comes_to_what_an_undisturbed_one_does(
     judging, conversations, started, until, calling, unspent, way
 ):
@@ -56,7 +54,6 @@ def test_a_run_that_is_killed_again_and_again_comes_to_what_an_undisturbed_one_d
     draw = random.Random(7)  # noqa: S311 - moments, and no secrets
     words = ["run", path, "--scorer", "tool_call_f1", "--scorer", "agent_goal_accuracy_without_reference"]
     words += ask_together(judging, way)
-    scorer_count = 2 if way == "alone" else 3
     before = 0
     for moment in sorted(draw.randrange(1, SAMPLES) for _ in range(KILLS)):
         process = started(*words)
@@ -67,7 +64,7 @@ def test_a_run_that_is_killed_again_and_again_comes_to_what_an_undisturbed_one_d
         kept = len(Run.stored())
         assert kept >= before
         before, words = kept, ["resume"]
-    assert 0 < before < scorer_count * SAMPLES
+    assert 0 < before < 3 * SAMPLES
     ended = started("resume")
     out, err = ended.communicate(timeout=50)
     assert (ended.returncode, err) == (0, f"saved as run 1 in {DEFAULT_RUNS_PATH}\n"), err
@@ -80,8 +77,8 @@ def test_a_run_that_is_killed_again_and_again_comes_to_what_an_undisturbed_one_d
         judge = Judge("openai-decisions/test", base_url=judging.url, cache_mode="off")
         others = [PromptScorer("task_completion", judge)]
     else:
-        judge = ScriptedJudge(lambda request: judging.answer(request.messages[1].content), together=way == "together")
-        others = [AgentGoalAccuracyWithoutReference(judge, partial=True, name="shares")][: scorer_count - 2]
+        judge = ScriptedJudge(lambda request: judging.answer(request.messages[1].content), together=True)
+        others = [AgentGoalAccuracyWithoutReference(judge, partial=True, name="shares")]
     undisturbed = run(samples, [ToolCallF1(), AgentGoalAccuracyWithoutReference(judge), *others])
     assert unspent(found) == unspent(undisturbed)
     assert [number for number, sample in found.conversations() if sample != samples[number]] == []
@@ -90,13 +87,12 @@ def test_a_run_that_is_killed_again_and_again_comes_to_what_an_undisturbed_one_d
     assert is_sound(DEFAULT_RUNS_PATH)
 
 
-@pytest.mark.parametrize("way", ["alone", "together"])
-def test_a_budget_holds_over_kills_and_resumes(judging, conversations, started, until, way):
+def test_a_budget_holds_over_kills_and_resumes(judging, conversations, started, until):
     path, budget = conversations(SAMPLES), SAMPLES // 4
     with Path("judgekit.toml").open("a") as config:
         config.write(f"budget = {{requests = {budget}}}\n")
     words = ["run", path, "--scorer", "agent_goal_accuracy_without_reference"]
-    words += ask_together(judging, way)
+    words += ask_together(judging, "together")
     for moment in (budget // 3, 2 * budget // 3):
         process = started(*words)
         until(lambda: judging.asked.total() > moment or process.poll() is not None)  # noqa: B023 - called at once

@@ -50,10 +50,9 @@ def settings(url: str, **changes: object) -> None:
         lambda made: ["nowhere.jsonl", *F1],
         lambda made: [unreadable(), *F1],
         lambda made: [unreadable(), *F1, "--strict"],
-        pytest.param(lambda made: [unreadable(), *F1, "--workers", 2], marks=pytest.mark.processes),
         lambda made: [made, *GOAL],  # whose budget is nothing
     ],
-    ids=["no file", "no record can be read", "strict", "workers", "no budget"],
+    ids=["no file", "no record can be read", "strict", "no budget"],
 )
 def test_a_start_that_fails_leaves_no_run_and_uses_no_number(cli, conversations, judging, words):
     settings(judging.url, budget="{requests = 0}")

@@ -156,7 +156,7 @@ def test_runs_that_go_on_and_get_scorers_keep_the_number(cli, judging, conversat
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize(("concurrency", "words"), [(1, ()), (4, ("--workers", 2)), (32, ("--limit", 150))])
+@pytest.mark.parametrize(("concurrency", "words"), [(4, ("--workers", 2)), (32, ("--limit", 150))])
 def test_an_interrupt_leaves_the_same_number(started, judging, conversations, until, concurrency, words):
     judging.seconds = 0.1
     settings(judging, concurrency=concurrency, budget=None)
@@ -174,13 +174,10 @@ def test_an_interrupt_leaves_the_same_number(started, judging, conversations, un
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("words", [(), ("--workers", 2)])
-def test_one_sigterm_ends_a_run_whose_replies_hang_and_loses_nothing(
-    cli, started, judging, conversations, until, words
-):
+def test_one_sigterm_ends_a_run_whose_replies_hang_and_loses_nothing(cli, started, judging, conversations, until):
     judging.hangs_from = 21
     settings(judging, concurrency=4, budget=None)
-    process = started("run", conversations(NUMBER), *JUDGED, *F1, *words)
+    process = started("run", conversations(NUMBER), *JUDGED, *F1, "--workers", 2)
     until(lambda: judging.asked.total() == 20 + 4)
     process.send_signal(signal.SIGTERM)
     began = time.monotonic()

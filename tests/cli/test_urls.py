@@ -279,19 +279,6 @@ def test_what_is_kept_on_this_machine(cli):
         assert why in ended.err
 
 
-@pytest.mark.processes
-def test_workers_read_objects_themselves(cli, bucket, started):
-    for number in range(4):
-        bucket.put(f"logs/{number}.jsonl", recordings(100 * number, 100 * number + 100))
-    process = started("run", "s3://bucket/logs/", *F1, "--scorer", "tool_call_accuracy", "--workers", 2)
-    out, err = process.communicate(timeout=50)
-    assert process.returncode == 0, err
-    ended = cli("run", "s3://bucket/logs/", *F1, "--scorer", "tool_call_accuracy")
-    assert out == ended.out
-    assert values(1) == values(2)
-    assert len(values(1)) == 800
-
-
 def test_no_url_loads_no_library(cli, monkeypatch):
     """Neither the libraries nor their versions are looked at."""
     monkeypatch.setitem(import_module("sys").modules, "fsspec.registry", None)

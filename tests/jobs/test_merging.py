@@ -162,13 +162,6 @@ def test_any_order_of_files_and_one_file_for_all_shards():
     assert merged.number == 4
 
 
-@pytest.mark.processes
-def test_shards_may_have_several_workers():
-    path = own(count=30)
-    store = in_shards(path, 2, workers=2)
-    assert_equal(merge_runs(store, store="merged.sqlite"), run(path, SCORERS, store="whole.sqlite"))
-
-
 def test_a_run_without_text_is_merged_and_says_what_cannot_be():
     """Predictions that are no label are hashed with a key of each process, so one may count as several classes."""
     Path("judgekit.toml").write_text("store_text = false\n")
