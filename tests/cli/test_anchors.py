@@ -71,7 +71,7 @@ def test_a_change_raises_an_alarm_that_suspends_the_audit_record(cli, judging, s
     Path("labels.jsonl").write_text(labels)
     assert "audit record" in cli("audit", "last", "--labels", "labels.jsonl").out
     assert "60 anchors (60 labeled by people)" in cli("anchors", "freeze", "last", "-n", "60").out
-    for _ in range(4):
+    for _ in range(2):
         assert cli("anchors", "check", SCORER).code == 0
     gate = ("run", "samples.jsonl", "--scorer", SCORER, "--gate", f"{SCORER}.corrected.lower >= 0.1")
     assert cli(*gate).code == 0

@@ -7,8 +7,9 @@ import pytest
 
 
 @pytest.fixture
-def server(judging):
+def server(judging, monkeypatch):
     """A judge that gives the right answer."""
+    monkeypatch.setattr("judgekit.cli.app.other_owners", list)  # which looks at all that is installed
     Path("judgekit.toml").write_text(f'[judges.default]\nmodel = "openai/org/m"\nbase_url = "{judging.url}"\n')
     judging.answer = lambda _: {"reason": "r", "verdict": "true"}
     return judging

@@ -29,8 +29,9 @@ def agent(seed: int, trials: int = 3, tasks: int = 60) -> Run:
 
 
 @pytest.fixture(autouse=True)
-def _here(_elsewhere):
-    """Work in a folder of one's own."""
+def _here(_elsewhere, monkeypatch):
+    """Work in a folder of one's own, with fewer simulations."""
+    monkeypatch.setattr("judgekit.stats.comparison_planning._SIMULATED", 300)
 
 
 def test_an_earlier_run_says_how_many_tasks_and_trials_are_needed(cli):
