@@ -241,19 +241,3 @@ def test_in_python_ctrl_c_before_the_first_score_is_raised():
     with pytest.raises(KeyboardInterrupt):
         run(reading(), [fine], store=DEFAULT_RUNS_PATH)
     assert counts()["runs"] == 0
-
-
-@pytest.mark.parametrize("ran", RAN, ids=["run", "arun"])
-def test_in_python_what_was_scored_stays(ran):
-    def reading() -> Iterator[Sample]:
-        yield Sample(id="a")
-        raise OSError("the disk is gone")
-
-    with pytest.raises(OSError, match="the disk is gone") as caught:
-        ran(reading(), [fine], store=DEFAULT_RUNS_PATH, concurrency=1)
-    assert caught.value.__notes__ == [f"saved as run 1 in {DEFAULT_RUNS_PATH}"]
-    found = Run.stored()
-    assert [row.sample_id for row in found] == ["a"]
-    assert (found.stop_reason, found.record.ended_at is None) == ("the disk is gone", False)
-    assert run([], [fine], store=DEFAULT_RUNS_PATH).number == 2  # nothing failed there
-    assert run([], [fine], store=DEFAULT_RUNS_PATH).number == 3

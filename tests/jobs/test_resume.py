@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import judgekit
-from judgekit import Run, Sample, Score, ToolCallF1, aadd_scorers, add_scorers, aresume, arun, resume, run
+from judgekit import Run, Sample, Score, ToolCallF1, aadd_scorers, add_scorers, aresume, resume, run
 from judgekit.behavior import MaxTokens
 from judgekit.errors import BudgetError, ConfigError
 from judgekit.judges.scripted import ScriptedJudge
@@ -233,14 +233,6 @@ def test_scorers_that_cannot_be_added_leave_the_run_as_it_was(samples):
         with pytest.raises(ConfigError, match=told):
             add_scorers(first, scorers)
     assert Run.stored(1, STORE).record == first.record
-
-
-def test_under_a_running_loop_it_works_like_run(samples):
-    async def notebook() -> Run:
-        found = await arun(samples(3), [ToolCallF1()])
-        return add_scorers(found, [MaxTokens(5)])
-
-    assert len(asyncio.run(notebook())) == 6
 
 
 PNG = (

@@ -1,4 +1,4 @@
-"""What the tests of runs share: a run of given rows."""
+"""What the tests of runs share: a folder of their own, and a run of given rows."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +10,11 @@ from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, RunRecord, ScorerRecord
 from judgekit.runs.store import RunStore, now
 from judgekit.traces.sample import Sample
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
 
 
 def _run_of(*rows: Row, stop_reason: str = "", path: Path | None = None, keeps_text: bool = True) -> Run:

@@ -39,11 +39,6 @@ def path() -> Path:
     return anchors_path("tone", Path(".judgekit/anchors"))
 
 
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
 @pytest.fixture
 def anchors(path):
     """Two anchors without verdicts."""

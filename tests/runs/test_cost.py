@@ -36,11 +36,6 @@ REPLY = Reply(
 )
 
 
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
 def samples(number: int) -> list[Sample]:
     return [Sample.of([HumanMessage(f"Hi {index}"), AIMessage("Hello")], id=str(index)) for index in range(number)]
 

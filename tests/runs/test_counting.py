@@ -53,8 +53,7 @@ def fine(sample: Sample) -> float:
 @pytest.mark.parametrize(
     ("make", "concurrency"), [(generated, 1), (generated, 32), (lambda: list(generated()), 4), (written, 4)]
 )
-def test_a_spent_budget_leaves_the_same_share_whatever_was_under_way(ran, make, concurrency, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_spent_budget_leaves_the_same_share_whatever_was_under_way(ran, make, concurrency):
     found = ran(make(), [spent_after(5)], concurrency=concurrency)
     assert str(found).splitlines()[0] == "judged  1.00 (n=5 of 50; 45 missing)"
     assert found.samples == SampleCount(NUMBER, "exactly")
@@ -62,11 +61,6 @@ def test_a_spent_budget_leaves_the_same_share_whatever_was_under_way(ran, make, 
     assert not check_gates(found, ["judged >= 0.5"], min_coverage=0.11).met
     assert check_gates(found, ["judged >= 0.5", "judged.coverage == 10%"], min_coverage=0.1).met
     assert [row.index for row in found] == list(range(5))
-
-
-def test_a_run_that_scored_everything_has_as_many_samples_as_there_were():
-    for samples in (generated(), list(generated())):
-        assert run(samples, [fine]).samples == SampleCount(NUMBER, "exactly")
 
 
 def test_what_is_left_of_samples_that_cannot_be_read_is_not_known():
@@ -87,8 +81,7 @@ def test_samples_are_counted_once_though_some_are_held_already():
     assert count_samples(store, record.number, left, lambda: True) == SampleCount(7, "exactly")
 
 
-def test_records_that_cannot_be_read_are_told_though_the_run_did_not_reach_them(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_records_that_cannot_be_read_are_told_though_the_run_did_not_reach_them():
     path = Path(written())
     path.write_text(path.read_text() + "no JSON\n")
     with pytest.warns(UserWarning, match=r"^1 record could not be read: samples.jsonl \(line 51\)"):

@@ -167,9 +167,8 @@ def _whole(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def good(_whole, tmp_path, monkeypatch) -> None:
+def good(_whole) -> None:
     """A file that is not damaged yet."""
-    monkeypatch.chdir(tmp_path)
     copyfile(_whole, GOOD)
 
 
@@ -327,9 +326,8 @@ def test_a_damaged_score_that_is_made_again_is_whole_and_what_it_cost_stays_unkn
     assert run.summary["plain"].tokens == 0
 
 
-def test_two_rows_of_one_score_are_refused(tmp_path, monkeypatch):
+def test_two_rows_of_one_score_are_refused():
     """As where a page of the file stands in the place of another."""
-    monkeypatch.chdir(tmp_path)
     write(GOOD, samples=400)
     with closing(sqlite3.connect(GOOD)) as db:
         (size,) = db.execute("PRAGMA page_size").fetchone()

@@ -4,8 +4,6 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import pytest
-
 from judgekit.jobs.api import merge_runs, run
 from judgekit.runs.schema import LabelRow
 from judgekit.runs.store import RunStore
@@ -14,11 +12,6 @@ from judgekit.traces.message import HumanMessage
 from judgekit.traces.sample import Sample
 
 RUNS = Path("kept") / "runs.sqlite"
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
 
 
 @scorer

@@ -23,11 +23,6 @@ from judgekit.traces.sample import Sample
 RUNS = Path("kept/runs.sqlite")
 
 
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
 def samples(number: int) -> list[Sample]:
     return [Sample.of([HumanMessage("Hi"), AIMessage("Hello")], id=str(index)) for index in range(number)]
 

@@ -61,25 +61,12 @@ def test_an_id_of_more_than_one_sample_is_reported_once(run_of):
         assert found.duplicate_ids == repeated
 
 
-def test_a_run_prints_as_its_summary(run_of):
-    found = run_of(row(0, "a", "s", 1), row(0, "a", "longer", 0))
-    assert str(found) == "s       1.00 (n=1 of 1)\nlonger  0.00 (n=1 of 1)"
-    assert str(run_of()) == "no scores"
-
-
 def test_a_run_that_has_not_ended_says_so(run_of):
     whole = run_of(row(0, "a"))
     broken = Run(whole.store, whole.record.model_copy(update={"ended_at": None}))
     assert str(broken).splitlines()[-1] == "running or interrupted: only the scores so far are counted"
     assert "`running or interrupted`. Only" in "".join(markdown_report(broken, GateResults()))
     assert 'message="running or interrupted"' in "".join(junit_report(broken, GateResults()))
-
-
-def test_a_run_that_was_stopped_says_so(run_of):
-    assert str(run_of(row(0, "a"), stop_reason="interrupted")).splitlines() == [
-        "s  1.00 (n=1 of 1)",
-        "stopped early (interrupted): only the scores so far are counted",
-    ]
 
 
 def test_ids_that_stand_more_than_once_are_shown_without_what_would_steer_a_terminal(run_of):

@@ -33,11 +33,6 @@ from judgekit.traces.trace import Trace
 RUNS = Path("kept") / "runs.sqlite"
 
 
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
 @scorer
 def fine(sample: Sample) -> float:
     return 1.0
