@@ -10,6 +10,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
+import judgekit
 from judgekit.config import CONFIG_FILE, WRAPPING_OPTIONS, is_class, needs_value, scorer_class
 from judgekit.judges.prompt_file import load_prompt
 
@@ -68,7 +69,9 @@ def scorer_help(name: str) -> Iterator[str]:
     yield f'\n[[scorers]]  # in {CONFIG_FILE}\nname = "{base}"'
     yield from (f"{key} = {_toml(given)}" for key, given in example.items())
     arguments = [f"{key}={_PYTHON.get(key, repr(given))}" for key, given in example.items()]
-    yield f"\njudgekit.{cast('type', kind).__name__}({', '.join(arguments + [f'judge={_MODEL!r}'] * asks)})"
+    class_name = cast("type", kind).__name__
+    module = "judgekit" if hasattr(judgekit, class_name) else "judgekit.behavior"
+    yield f"\n{module}.{class_name}({', '.join(arguments + [f'judge={_MODEL!r}'] * asks)})"
 
 
 def _type_text(annotation: object) -> str:

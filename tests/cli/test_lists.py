@@ -6,7 +6,7 @@ import shlex
 import tomllib
 from dataclasses import fields
 
-import judgekit
+import judgekit.behavior
 from judgekit.cli.scorer_help import scorer_help
 from judgekit.config import Config, describe_scorers
 from judgekit.formats.readers import READERS
