@@ -81,7 +81,7 @@ class Tau2Reader(RowReader):
             raise simulation.type_error("task_id", "a task id")
         info = row.object("info") or FieldTracker({})
         solo = _is_solo(info, objects_in(simulation.peek("messages")))
-        messages = read_messages(simulation, solo=solo)
+        messages = [_message(message, solo=solo) for message in simulation.objects("messages")]
         if not messages:
             raise TraceError("contains no messages")
         given = row.object("task")
@@ -128,11 +128,6 @@ class Tau2Reader(RowReader):
         if simulation is not row or given is not None:
             facts["metadata"] = {"task_id": task_id, "criteria": criteria.leftover(), "task": task.leftover()}
         return build_sample(row, index, trace, identity=name, **facts)
-
-
-def read_messages(simulation: FieldTracker, *, solo: bool) -> list[Message]:
-    """Read the messages of a simulation; ``solo`` means that the agent works without a user."""
-    return [_message(message, solo=solo) for message in simulation.objects("messages")]
 
 
 def _message(message: FieldTracker, *, solo: bool) -> Message:

@@ -845,13 +845,6 @@ def test_what_repeats_the_conversation_is_kept_without_a_word():
     assert READER.sample(row, 0).trace.warnings == ()
 
 
-def test_fields_of_a_message_that_hold_what_it_says_are_named_in_a_warning():
-    for field in ({"text": "x"}, {"parts": [{"text": "x"}]}, {"toolInvocations": [{"toolName": "f", "args": {}}]}):
-        [warning] = READER.sample([HI, {"role": "assistant", **field}], 0).trace.warnings
-        assert warning.message.startswith("messages or tool calls not read, found ")
-        assert warning.path == "messages[1].extra"
-
-
 @pytest.mark.parametrize("response", [{"error": {"message": "boom"}}, [{"type": "ping"}]])
 def test_an_answer_that_cannot_be_read_is_told(response):
     asked = [{"role": "user", "content": "Hi"}]
