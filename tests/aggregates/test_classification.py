@@ -153,6 +153,13 @@ def test_scores_for_several_measures_come_to_nothing():
     assert answer_match(answered).note == "its scores have different measures: recall, f1"
 
 
+def test_a_mark_in_place_of_a_prediction_is_the_label_that_it_is_the_mark_of():
+    pairs = [("spam", "x1"), ("ham", "x1")]
+    scores = [Score.scored("c", 0.0, details={"true": a, "predicted": b, "measure": "accuracy"}) for a, b in pairs]
+    marked = [one.model_copy(update={"details": {**one.details, "mark": f"x{at}"}}) for at, one in enumerate(scores)]
+    assert classification(marked).table == {"ham": {"ham": 1}, "spam": {"ham": 1}}
+
+
 def test_labels_are_told_apart_by_every_character_and_may_be_long():
     pairs = [("a\0", "a"), ("a", "a"), ("b" * 100_000, "c")]
     assert labels(pairs).value == 1 / 3

@@ -160,13 +160,6 @@ def test_an_aggregate_that_fails_is_an_undefined_number_that_says_why(body, why,
     assert compute_total(f"{module}:f", scored([0, 1])) == expected
 
 
-def test_an_aggregate_that_is_not_there_is_an_undefined_number_that_says_which_there_are():
-    why = f"ConfigError: no aggregate is called 'meen'. Did you mean 'mean'? Known: {KNOWN}"
-    assert compute_total("meen", scored([1])) == Total(
-        None, "undefined", f"the aggregate 'meen' failed: {why}", error="ConfigError"
-    )
-
-
 def test_a_number_alone_is_a_total_of_the_name_it_was_asked_by():
     assert compute_total("mean", scored([0, 1])) == Total(0.5, "mean")
 
