@@ -77,12 +77,13 @@ class Pages:
         self, key: tuple[int, ...], filters: Mapping[str, str], start: int | None, number: int | None
     ) -> JsonValue:
         """Return up to 100 samples that pass the filters, and where the next ones start; see `sample_list`."""
-        if len(key) > 1:
+        run, *others = key
+        if others:
             from judgekit.reports.paired_samples import paired_list  # noqa: PLC0415 - loads numpy
 
             return self.use(key, lambda page: paired_list(page.compared, filters, start or 0, number))
         with self._reading() as store:
-            return sample_list(Run(store, store.record(key[0])), filters, start or 0, number)
+            return sample_list(Run(store, store.record(run)), filters, start or 0, number)
 
     def pair(self, key: tuple[int, ...], number: int) -> JsonValue:
         """Return a sample of a comparison, with its scores in both runs; see `paired_list` for its number."""
@@ -91,10 +92,11 @@ class Pages:
         def read(page: KeptPage) -> JsonValue:
             comparison = page.compared
             runs, numbers = (comparison.a, comparison.b), sides_of(comparison, number)
-            return {"number": number} | {
+            sides: dict[str, JsonValue] = {
                 name: None if own is None else _whole(run, own)
                 for name, run, own in zip("ab", runs, numbers, strict=True)
             }
+            return {"number": number, **sides}
 
         return self.use(key, read)
 
