@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from judgekit.judges.answer import read_answer
 
@@ -93,19 +93,6 @@ def test_what_is_no_whole_number_for_one_of_the_texts_is_shown_as_it_came():
         assert str(info.value).endswith(f"found {grade!r}")
 
 
-class Strict(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-
-    when: tuple[int, ...]
-    level: Level
-
-
-def test_a_strict_model_reads_json_as_json():
-    assert read_answer('{"when": [1], "level": "1"}', Strict) == Strict(when=(1,), level=Level.HIGH)
-    with pytest.raises(ValueError, match=r"more: Extra inputs are not permitted, found 2$"):
-        read_answer('{"when": [1], "level": "1", "more": 2}', Strict)
-
-
 opinions = st.builds(
     Opinion,
     reason=st.text(st.characters(exclude_categories=["Cs"]), max_size=30),
@@ -125,63 +112,37 @@ def test_what_a_model_writes_is_what_is_read(opinion, before, ascii_only):
 
 
 REFUSED = [
-    pytest.param("", "^the reply is empty$", id="empty"),
-    pytest.param(
-        "<think>yes</think>", "^the reply holds no JSON object, found '<think>yes</think>'$", id="thoughts alone"
-    ),
-    pytest.param("{}", "^reason: Field required, found {}; verdict: Field required, found {}$", id="an empty object"),
-    pytest.param(
-        f"{WRITTEN} Or {WRITTEN.replace('yes', 'no')}", "^the reply holds two different JSON objects, ", id="two"
-    ),
-    pytest.param(
-        f'[{WRITTEN}, {{"verdict": "no"}}]', "^the reply holds two different JSON objects, ", id="a list of two"
-    ),
-    pytest.param(
-        '{"a": 1} {"a": true}', "^the reply holds two different JSON objects, ", id="two that are equal in Python"
-    ),
-    pytest.param(
+    ("", "^the reply is empty$"),
+    ("<think>yes</think>", "^the reply holds no JSON object, found '<think>yes</think>'$"),
+    ("{}", "^reason: Field required, found {}; verdict: Field required, found {}$"),
+    (f"{WRITTEN} Or {WRITTEN.replace('yes', 'no')}", "^the reply holds two different JSON objects, "),
+    (f'[{WRITTEN}, {{"verdict": "no"}}]', "^the reply holds two different JSON objects, "),
+    ('{"a": 1} {"a": true}', "^the reply holds two different JSON objects, "),
+    (
         f'{WRITTEN} But {{"verdict": "no"',
         "^the reply's JSON is broken: Expecting ',' delimiter: character 64, found its end$",
-        id="a second one that is cut",
     ),
-    pytest.param(
-        '{"verdict": "no" Rather: ' + WRITTEN,
-        "^the reply's JSON is broken: .*: character 17, found 'Rather: ",
-        id="a first one that is broken",
-    ),
-    pytest.param(
-        '{"verdict": "yes", "reason": "", "verdict": "no"}',
-        "^the reply says 'verdict' twice, and differently$",
-        id="a key twice",
-    ),
-    pytest.param(
+    ('{"verdict": "no" Rather: ' + WRITTEN, "^the reply's JSON is broken: .*: character 17, found 'Rather: "),
+    ('{"verdict": "yes", "reason": "", "verdict": "no"}', "^the reply says 'verdict' twice, and differently$"),
+    (
         '{"verdict": "yes", "reason": "so',
         "^the reply's JSON is broken: Unterminated string starting at: character 29, found '\"so'$",
-        id="cut",
     ),
-    pytest.param('{"share": NaN}', "^the reply holds NaN, which is no number$", id="NaN"),
-    pytest.param('{"share": 1e999}', "^the reply holds the number '1e999', which is too large$", id="1e999"),
-    pytest.param(
-        WRITTEN[:-1] + ', "share": "high"}',
-        "^share: Input should be a valid number.*, found 'high'$",
-        id="of another type",
-    ),
-    pytest.param('{"verdict": "yes"}', "^reason: Field required, found {'verdict': 'yes'}$", id="no reason"),
-    pytest.param(
-        '{"reason": "\\ud800", "verdict": "yes"}',
-        "Invalid JSON: .*(hex escape|surrogate)",
-        id="a lone surrogate, escaped",
-    ),
-    pytest.param('{"a":' * 100_000, "^the reply's JSON is nested too deeply$", id="nested deeply"),
+    ('{"share": NaN}', "^the reply holds NaN, which is no number$"),
+    ('{"share": 1e999}', "^the reply holds the number '1e999', which is too large$"),
+    (WRITTEN[:-1] + ', "share": "high"}', "^share: Input should be a valid number.*, found 'high'$"),
+    ('{"verdict": "yes"}', "^reason: Field required, found {'verdict': 'yes'}$"),
+    ('{"reason": "\\ud800", "verdict": "yes"}', "Invalid JSON: .*(hex escape|surrogate)"),
+    ('{"a":' * 100_000, "^the reply's JSON is nested too deeply$"),
 ]
 
 
-@pytest.mark.parametrize(("text", "found"), REFUSED)
-def test_what_is_no_plain_answer_is_refused_with_words_that_say_why(text, found):
-    with pytest.raises(ValueError, match=found) as info:
-        read_answer(text, Opinion)
-    assert len(str(info.value)) < 400
-    assert str(info.value).isprintable()
+def test_what_is_no_plain_answer_is_refused_with_words_that_say_why():
+    for text, found in REFUSED:
+        with pytest.raises(ValueError, match=found) as info:
+            read_answer(text, Opinion)
+        assert len(str(info.value)) < 400
+        assert str(info.value).isprintable()
 
 
 @given(st.text(st.sampled_from('{}[]":,\\ \n1truenl`<think/>'), max_size=40))

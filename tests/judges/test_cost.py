@@ -33,7 +33,7 @@ from judgekit.scoring import Scorer
 from judgekit.traces.message import AIMessage, HumanMessage, Usage
 from judgekit.traces.sample import Sample
 
-CASES = int(os.environ.get("JUDGEKIT_CASES", "20"))
+CASES = int(os.environ.get("JUDGEKIT_CASES", "10"))
 SCALE = (("yes", 1.0), ("no", 0.0))
 ASKED, OTHER = (
     Prompt(name, f"{name}?", ("conversation",), "", "You judge.", f"{name}?", scale=SCALE) for name in ("Good", "Kind")

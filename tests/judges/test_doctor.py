@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import sys
 from datetime import date
 
 import pytest
@@ -107,13 +106,6 @@ def test_it_is_asked_past_its_cache_and_its_budget(tmp_path):
     assert len(judge.requests) == 2
 
 
-def test_a_judge_that_cannot_even_be_made_is_said(monkeypatch):
-    monkeypatch.setitem(sys.modules, "litellm", None)
-    found = examined(Judge("litellm/anthropic/claude", cache_mode="off"))
-    assert (found.key, found.is_reachable) == ("none", False)
-    assert "pip install 'litellm" in found.problem
-
-
 # --- when its model shuts down
 
 
@@ -146,23 +138,12 @@ def test_the_name_of_a_model_is_one_part_of_the_address(server):
         model_object(),
         *(
             model_object(shutdown_date=found)
-            for found in (
-                None,
-                "",
-                "soon",
-                "2027-02-30",
-                "\x1b[2J</script>",
-                1800000000,
-                2027.5,
-                True,
-                ["2027-01-14"],
-                {},
-            )
+            for found in (None, "2027-02-30", "\x1b[2J</script>", 1800000000, ["2027-01-14"])
         ),
-        *((200, {}, body) for body in (["2027-01-14"], "2027-01-14", None, b"", b"<html>", b"[" * 100_000, b"\xff{")),
+        *((200, {}, body) for body in (["2027-01-14"], None, b"<html>", b"[" * 100_000)),
         (200, {"content-encoding": "gzip"}, b"no gzip"),
         (302, {"location": "/v1/elsewhere"}, b""),
-        *((status, {}, {"shutdown_date": "2027-01-14"}) for status in (400, 401, 404, 429, 501, 503)),
+        *((status, {}, {"shutdown_date": "2027-01-14"}) for status in (401, 503)),
         (b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{", "hang"),
         (b"HTTP/1.1 200 OK\r\n\r\n", "drip"),
         (b"nonsense\r\n\r\n", "close"),

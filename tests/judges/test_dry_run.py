@@ -5,7 +5,6 @@ import pytest
 from judgekit import run
 from judgekit.judges.judge import Judge
 from judgekit.judges.providers.price import Price
-from judgekit.judges.scripted import ScriptedJudge
 from judgekit.score import planning
 from judgekit.scorers.goal import AgentGoalAccuracyWithReference
 from judgekit.traces.message import AIMessage, HumanMessage
@@ -69,9 +68,3 @@ def test_nothing_is_made_and_no_key_is_needed(tmp_path):
 def test_equal_requests_are_counted_once():
     _, line = planned(Judge("openai/m"), booking("Ann"), booking("Ann"), booking("Bo"))
     assert (line.requests, line.cached) == (2, 1)
-
-
-def test_other_judges_are_not_asked_in_the_place_of_one_that_only_plans(sample):
-    other = ScriptedJudge([])
-    _, line = planned(Judge("openai/m", fallback=(other,)), sample)
-    assert (line.requests, other.requests) == (1, [])

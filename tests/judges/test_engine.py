@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from judgekit.errors import ContextError, LostError, ModelError, TruncatedError
+from judgekit.errors import ContextError, LostError, TruncatedError
 from judgekit.jobs.api import run
 from judgekit.judges.cache.replies import ReplyDatabase
 from judgekit.judges.judge import Judge
@@ -128,12 +128,6 @@ def test_a_model_that_is_held_to_nothing_is_read_all_the_same(local, asked, form
 # Refusals
 
 
-def test_a_wrong_address_is_told_from_a_wrong_key(local, engine, asked):
-    with ledger() as calls, pytest.raises(ModelError, match=r"check the model name and the base_url\. HTTP 404"):
-        asked(local(base_url=f"{engine}/v1"), Word)
-    assert [one.error for one in calls] == ["ModelError"]
-
-
 def test_a_conversation_that_is_too_long_is_not_asked_for_again_but_by_another_judge(local):
     long = Sample.of([HumanMessage("Hello! " * 2_000)])
     with ledger() as calls, pytest.raises(ContextError, match=r"request \(\d+ tokens\) exceeds the available context"):
@@ -223,10 +217,10 @@ def test_every_sample_of_a_run_is_scored_or_failed_for_a_reason_that_has_a_name(
     answerable = AgentGoalAccuracyWithoutReference(judge), TopicAdherence(judge), PromptScorer("tone", judge)
     scorers = [*answerable, AgentGoalAccuracyWithReference(judge)]
     messages = sample.trace.messages
-    numbered = [Trace(messages=[*messages, HumanMessage(f"{number}")]) for number in range(12)]
+    numbered = [Trace(messages=[*messages, HumanMessage(f"{number}")]) for number in range(8)]
     samples = [sample.model_copy(update={"id": str(number), "trace": one}) for number, one in enumerate(numbered)]
     scores = [row.score for row in run(samples, scorers)]
-    assert len(scores) == 48
+    assert len(scores) == 32
     for score in scores:
         assert score.error in (None, "ReplyError", "TruncatedError"), score.reason
         assert all(call.usage.output_tokens for call in score.calls)

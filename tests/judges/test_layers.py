@@ -2,7 +2,6 @@
 
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
-from enum import StrEnum
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from judgekit.judges.judge import Judge
 from judgekit.judges.layers import _warn_uncached, build_client
 from judgekit.judges.limits.budget import Budget
 from judgekit.judges.limits.budget_client import BudgetClient
-from judgekit.judges.limits.rate_limit import RateLimit, get_account
+from judgekit.judges.limits.rate_limit import RateLimit
 from judgekit.judges.limits.spending import SQLiteSpending
 from judgekit.judges.offline import OfflineClient
 from judgekit.judges.providers.deferred import DeferredClient
@@ -129,12 +128,6 @@ def test_closing_that_is_canceled_closes_the_client(stub):
     assert inner.closed == 1
 
 
-def test_an_identity_may_be_a_member_of_an_enumeration(question):
-    server = StrEnum("Server", {"FIRST": "a"})
-    first, second = Anonymous(identity=server.FIRST), Anonymous(identity="a")
-    assert [asked(one, question) for one in (first, second)] == [first.text, first.text]
-
-
 @pytest.mark.parametrize("identity", [{}, {"identity": ""}, {"identity": None}])
 @pytest.mark.parametrize("mode", ["read_write", "refresh"])
 def test_the_replies_of_a_client_without_an_identity_are_not_cached(question, tmp_path, caplog, identity, mode):
@@ -208,35 +201,10 @@ def account_of(layers):
     return account
 
 
-def test_judges_of_one_account_hold_back_together_and_the_strictest_limits_hold():
-    one = Judge("openai/m", **OWN, concurrency=3, requests_per_minute=90)
-    other = Judge("openai/n", **OWN, concurrency=30, requests_per_minute=60, tokens_per_minute=500)
-    stranger = Judge("openai/m", base_url="http://localhost:8001/v1")
-
-    async def build_all():
-        async with built(one), built(other), built(stranger):
-            first, second, third = map(get_account, (one.account, other.account, stranger.account))
-            assert first is second
-            assert (first.concurrency.maximum, first.requests.per_minute, first.tokens.per_minute) == (3, 60, 500)
-            assert (third.concurrency.maximum, third.requests.per_minute, third.tokens.per_minute) == (32, None, None)
-        async with built(one):
-            assert (first.concurrency.maximum, first.requests.per_minute, first.tokens.per_minute) == (3, 90, None)
-
-    asyncio.run(build_all())
-
-
 def test_clients_of_ones_own_are_no_account(stub):
     one, other = (Judge("openai/m", client=stub(), cache_mode="off") for _ in range(2))
     first, second = map(account_of, layers(one, other))
     assert first is not second
-
-
-def test_a_client_that_is_empty_is_a_client_all_the_same(stub):
-    class Recording(stub):
-        def __len__(self):
-            return len(self.requests)
-
-    assert kinds(Judge("openai/m", client=Recording(), cache_mode="off")) == [*ASKING, Recording]
 
 
 def test_a_missing_key_is_found_before_a_file_is_made(tmp_path):

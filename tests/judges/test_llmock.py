@@ -83,28 +83,7 @@ def test_an_outage_is_outlasted(provider, judge):
     provider.assert_resilient()
 
 
-def test_rate_limits_and_errors_at_random_are_outlasted(running, provider, judge, monkeypatch):
-    monkeypatch.setattr("llmock.simulation.DEFAULT_RETRY_AFTER_SECONDS", 0.1)
-    running.state.chaos = chaos.ChaosSettings(error_rates={429: 0.2, 503: 0.05})
-    assert failures(scored(judge(attempts=10), 40)) == []
-    assert len(statuses(provider)) > 40
-    provider.assert_resilient(strict=True)
-
-
 # Quotas
-
-
-def spend(running, requests=1, tokens=0):
-    """Takes from the quotas of a minute, as others with the same account would."""
-    for _ in range(requests):
-        assert running.state.limiter.admit("openai", "Bearer no-key", tokens).allowed
-
-
-def test_requests_a_minute_that_are_known_are_kept_to(running, provider, judge):
-    provider.limits(rpm=90)
-    spend(running, requests=89)
-    assert failures(scored(judge(requests_per_minute=75), 4)) == []
-    assert statuses(provider) == [200] * 4
 
 
 # What no retry can help

@@ -283,7 +283,7 @@ def test_a_run_stopped_by_its_budget_pays_nothing_twice(server, tmp_path):
 @pytest.mark.processes
 def test_a_killed_run_pays_nothing_twice(server, tmp_path):
     """Parts whose replies had arrived when the process was killed are not asked for again."""
-    slow = 8
+    slow = 4
 
     async def slowly(received):
         if len(server.requests) > 5:

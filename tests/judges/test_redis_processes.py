@@ -11,7 +11,6 @@ import subprocess
 import threading
 import time
 from collections import Counter
-from contextlib import closing
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -24,8 +23,6 @@ from redis.retry import Retry
 from judgekit.errors import StoreError
 from judgekit.judges.cache.redis_replies import RedisReplyStore
 from judgekit.judges.cache.replies import Claim
-from judgekit.judges.limits.budget import Amount, Budget
-from judgekit.judges.limits.redis_spending import RedisSpending
 from judgekit.judges.redis.address import RedisAddress
 from judgekit.judges.redis.server import RedisServer, ServerReport, _warn_once
 from judgekit.judges.request import Reply
@@ -261,7 +258,7 @@ def working(shared, provider, forked):
     outputs = (f"{number}.json" for number in count())
     Path("work.py").write_text(WORKER)
 
-    def start(what="replies", number=600, lease=10.0, first=0):
+    def start(what="replies", number=300, lease=10.0, first=0):
         return forked("python", "work.py", what, shared.url, provider.port, lease, first, number, next(outputs))
 
     return start
@@ -284,24 +281,24 @@ def until(it_is_so):
 # Replies
 
 
-def test_four_processes_send_each_of_600_requests_once(provider, working):
-    ends = [found_by(process) for process in [working() for _ in range(4)]]
-    assert provider.total == len(provider.sent) == 600
-    assert len(ends[0]["found"]) == 600
+def test_processes_send_each_of_300_requests_once(provider, working):
+    ends = [found_by(process) for process in [working() for _ in range(3)]]
+    assert provider.total == len(provider.sent) == 300
+    assert len(ends[0]["found"]) == 300
     assert all(end["found"] == ends[0]["found"] for end in ends)
 
 
-def test_three_killed_processes_cost_what_they_had_under_way(provider, working):
+def test_killed_processes_cost_what_they_had_under_way(provider, working):
     provider.delay = 0.05
-    running = [working(lease=1) for _ in range(4)]
-    for kill in range(3):
-        until(lambda: provider.total > 150 * (kill + 1))  # noqa: B023 - called at once
+    running = [working(lease=1) for _ in range(3)]
+    for kill in range(2):
+        until(lambda: provider.total > 100 * (kill + 1))  # noqa: B023 - called at once
         running[0].kill()
         running[0].wait()
         running = [*running[1:], working(lease=1)]
     ends = [found_by(process) for process in running]
-    assert len(provider.sent) == 600
-    assert 600 < provider.total <= 600 + 3 * SLOTS
+    assert len(provider.sent) == 300
+    assert 300 < provider.total <= 300 + 2 * SLOTS
     assert all(end["found"] == ends[0]["found"] for end in ends)
 
 
@@ -318,39 +315,24 @@ def test_a_holder_that_stalled_and_the_one_that_was_faster_have_one_reply(provid
 
 
 def test_while_redis_restarts_processes_wait_and_pay_nothing_twice(provider, working, shared):
-    running = [working(number=1_000) for _ in range(2)]
-    until(lambda: provider.total > 300)
+    running = [working(number=600) for _ in range(2)]
+    until(lambda: provider.total > 200)
     shared.kill()
-    time.sleep(3)
-    assert provider.total < 1_000
+    time.sleep(1)
+    assert provider.total < 600
     shared.start()
     ends = [found_by(process) for process in running]
-    assert provider.total == 1_000
+    assert provider.total == 600
     assert ends[0]["found"] == ends[1]["found"]
 
 
 # Limits
 
 
-def test_what_killed_processes_had_under_way_is_charged_and_the_budget_holds(provider, working, shared):
-    running = [working("budget", 500, first=1_000 * place) for place in range(4)]
-    for kill in range(3):
-        until(lambda: provider.total > 40 * (kill + 1))  # noqa: B023 - called at once
-        running[0].kill()
-        running[0].wait()
-        running = [*running[1:], working("budget", 500, first=1_000 * (4 + kill))]
-    ends = [found_by(process)["end"] for process in running]
-    assert all("one more request would exceed the budget 'team' of 400,000 tokens" in end for end in ends)
-    with closing(RedisSpending(RedisServer(shared.address))) as spending:
-        recorded = spending.amount("named team")
-    assert 300_000 < provider.paid <= recorded.tokens <= 400_000
-    assert provider.total <= recorded.requests
-
-
 def test_no_window_has_more_requests_than_the_limit_and_the_burst(provider, working):
-    ends = [found_by(process) for process in [working("rates", 60) for _ in range(4)]]
+    ends = [found_by(process) for process in [working("rates", 60) for _ in range(3)]]
     slots = sorted(slot / 1e6 for end in ends for slot in end["slots"])
-    assert len(slots) == provider.total == 240
+    assert len(slots) == provider.total == 180
     for seconds in (0.1, 0.5, 1.0):
         most = max(sum(start <= slot < start + seconds for slot in slots) for start in slots)
         assert most <= 200 * (seconds + BURST) + 1
@@ -381,7 +363,7 @@ def judgekit(server, shared, goal, tmp_path, forked, monkeypatch):
 
     server.script = [slowly]
     with (tmp_path / "samples.jsonl").open("w") as file:
-        for index in range(200):
+        for index in range(100):
             said = [HumanMessage(f"Book table {index}."), AIMessage("It is booked.")]
             file.write(Sample.of(said, id=f"{index}").model_dump_json() + "\n")
     (tmp_path / "judgekit.toml").write_text(
@@ -399,7 +381,7 @@ def test_a_run_that_loses_redis_for_good_stops_and_is_resumed_and_pays_nothing_t
     server, shared, judgekit, tmp_path, has_data
 ):
     run = judgekit("run", "samples.jsonl", "--scorer", "agent_goal_accuracy_without_reference")
-    until(lambda: len(server.requests) > 50 or run.poll() is not None)
+    until(lambda: len(server.requests) > 30 or run.poll() is not None)
     shared.kill()
     out = "".join(run.communicate())
     assert run.returncode == 2, out
@@ -417,8 +399,8 @@ def test_a_run_that_loses_redis_for_good_stops_and_is_resumed_and_pays_nothing_t
     resumed = judgekit("resume")
     out = "".join(resumed.communicate())
     assert resumed.returncode == 0, out
-    assert "200 of 200" in out
-    assert len(server.requests) == 200
+    assert "100 of 100" in out
+    assert len(server.requests) == 100
     assert [*Path(".judgekit").glob("unstored-*")] == []
 
 
@@ -509,14 +491,3 @@ def test_scripts_that_redis_has_forgotten_are_sent_again(shared, question):
         await store.aclose()
 
     asyncio.run(test())
-
-
-def test_amounts_are_exact_up_to_millions(shared):
-    with closing(RedisSpending(RedisServer(shared.address))) as spending:
-        for _ in range(3):
-            assert spending.reserve("a", Budget(usd=8e6), [Amount(1, 10**12, 2_000_000.000000001)]) == (1, None)
-        assert spending.amount("a") == (3, 3 * 10**12, 6_000_000.000000003)
-        assert spending.reserve("a", Budget(usd=8e6), [Amount(1, 1, 2e6)]) == (
-            0,
-            ("$8e+06 (spent: $6e+06, the request may cost $2e+06)", True),
-        )

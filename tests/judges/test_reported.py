@@ -91,12 +91,6 @@ def test_a_model_that_changes_within_a_run_is_said_wherever_the_run_is_summed_up
     assert [place for place, text in shown(found).items() if said not in text] == []
 
 
-def test_a_configuration_that_changes_behind_one_model_is_said(scored):
-    found = scored((APRIL, "fp_a"), (APRIL, "fp_b"), (APRIL, "fp_a"))
-    said = "openai/judge-model answered with 2 system fingerprints: fp_a (2), fp_b (1)"
-    assert [place for place, text in shown(found).items() if said not in text] == []
-
-
 @pytest.mark.parametrize("one", [(APRIL, "fp_a"), (APRIL, None), (None, None)])
 def test_nothing_is_said_of_a_run_with_one_model_or_none_reported(scored, one):
     found = scored(one, one)

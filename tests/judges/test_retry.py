@@ -145,13 +145,6 @@ def test_a_reply_that_was_cut_off_is_asked_for_once_more_with_twice_the_room(stu
     assert asked.requests == [question(params=params), question(params=roomier, is_follow_up=True)]
 
 
-def test_a_reply_that_is_cut_off_twice_is_left_at_that(stub, question):
-    asked = stub([TruncatedError("cut"), TruncatedError("cut again"), REPLY])
-    with pytest.raises(TruncatedError, match="again"):
-        asyncio.run(Retry(asked, Circuit(), 4).complete(question(params={"max_tokens": 100})))
-    assert len(asked.requests) == 2
-
-
 def test_a_wait_can_be_canceled(stub, question):
     asked = stub([RateLimitError("busy", retry_after=50)])
 

@@ -92,12 +92,6 @@ def test_the_answers_of_shipped_scorers_are_written_as_they_always_were(answer, 
     assert json.dumps(strict_schema(answer)) == written
 
 
-@given(st.permutations(["reason", "verdict", "title", "default", "evidence"]))
-def test_properties_are_sent_in_the_order_of_the_model(names):
-    schema = strict_schema(create_model("Any", **dict.fromkeys(names, (str, "")), __base__=BaseModel))
-    assert list(schema["properties"]) == schema["required"] == names
-
-
 class Cat(BaseModel):
     kind: Literal["cat"]
 
@@ -108,25 +102,21 @@ class Dog(BaseModel):
 
 REF_CAT, REF_DOG = {"$ref": "#/$defs/Cat"}, {"$ref": "#/$defs/Dog"}
 SAID = [
-    pytest.param(Annotated[Cat | Dog, Field(discriminator="kind")], {"anyOf": [REF_CAT, REF_DOG]}, id="one of two"),
-    pytest.param(
-        Annotated[Cat, Field(description="A cat.")], {"description": "A cat.", "anyOf": [REF_CAT]}, id="described"
-    ),
-    pytest.param(set[int], {"type": "array", "items": {"type": "integer"}}, id="set"),
-    pytest.param(
+    (Annotated[Cat | Dog, Field(discriminator="kind")], {"anyOf": [REF_CAT, REF_DOG]}),
+    (Annotated[Cat, Field(description="A cat.")], {"description": "A cat.", "anyOf": [REF_CAT]}),
+    (set[int], {"type": "array", "items": {"type": "integer"}}),
+    (
         Annotated[list[int], Field(min_length=1, max_length=2)],
         {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 2},
-        id="list of some length",
     ),
-    pytest.param(Annotated[str, Field(pattern="^a")], {"type": "string", "pattern": "^a"}, id="pattern"),
-    pytest.param(
+    (Annotated[str, Field(pattern="^a")], {"type": "string", "pattern": "^a"}),
+    (
         Annotated[float, Field(gt=0, lt=1, multiple_of=0.25)],
         {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "multipleOf": 0.25},
-        id="range",
     ),
-    pytest.param(date, {"type": "string", "format": "date"}, id="date"),
-    pytest.param(HttpUrl, {"type": "string"}, id="address"),
-    pytest.param(Annotated[int, Field(deprecated=True, examples=[1])], {"type": "integer"}, id="deprecated"),
+    (date, {"type": "string", "format": "date"}),
+    (HttpUrl, {"type": "string"}),
+    (Annotated[int, Field(deprecated=True, examples=[1])], {"type": "integer"}),
 ]
 
 
@@ -170,16 +160,16 @@ NAMES = "an object with arbitrary names; use a list of models with a name and a 
 TUPLE = "a tuple; use a model with a field for each of its items$"
 ANYTHING = "a value of any type; give it a type$"
 UNSAID = [
-    pytest.param(dict[str, int], f"^Own.x: .* {NAMES}", id="dict"),
-    pytest.param(list[dict[str, int] | None], f"^Own.x\\[\\]: .* {NAMES}", id="list of dicts"),
-    pytest.param(tuple[int, str], f"^Own.x: .* {TUPLE}", id="tuple"),
-    pytest.param(Pair, f"^(Own.x|Pair): .* {TUPLE}", id="named tuple"),
-    pytest.param(Any, f"^Own.x: .* {ANYTHING}", id="Any"),
-    pytest.param(JsonValue, f"^(Own.x|JsonValue): .* {ANYTHING}", id="any JSON"),
-    pytest.param(Json[int], "^Own.x: .* 'contentMediaType'; leave it out of the schema$", id="JSON within text"),
-    pytest.param(create_model("Inner", y=(dict[str, int], ...)), f"^Inner.y: .* {NAMES}", id="dict within a model"),
-    pytest.param(Callable, "^Own has no JSON Schema: Cannot generate", id="function"),
-    pytest.param("Unknown", "^Own has no JSON Schema: `Own` is not fully defined", id="what is not defined"),
+    (dict[str, int], f"^Own.x: .* {NAMES}"),
+    (list[dict[str, int] | None], f"^Own.x\\[\\]: .* {NAMES}"),
+    (tuple[int, str], f"^Own.x: .* {TUPLE}"),
+    (Pair, f"^(Own.x|Pair): .* {TUPLE}"),
+    (Any, f"^Own.x: .* {ANYTHING}"),
+    (JsonValue, f"^(Own.x|JsonValue): .* {ANYTHING}"),
+    (Json[int], "^Own.x: .* 'contentMediaType'; leave it out of the schema$"),
+    (create_model("Inner", y=(dict[str, int], ...)), f"^Inner.y: .* {NAMES}"),
+    (Callable, "^Own has no JSON Schema: Cannot generate"),
+    ("Unknown", "^Own has no JSON Schema: `Own` is not fully defined"),
     *(
         pytest.param(Annotated[int, Field(json_schema_extra={key: {}})], f"^Own.x: .* '{key}'; leave it out", id=key)
         for key in ("allOf", "not", "if", "patternProperties", "dependentRequired", "x-own")

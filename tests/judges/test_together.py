@@ -22,9 +22,6 @@ from judgekit.judges.prompt_file import load_prompt
 from judgekit.judges.providers.price import Price
 from judgekit.judges.request import Reply, Request, TokenLogprob
 from judgekit.judges.together import MOST_QUESTIONS, share_call
-from judgekit.runs.audit_records import AuditRecord, Correction, write_audit_record
-from judgekit.runs.intervals import Estimate
-from judgekit.runs.population import Population
 from judgekit.runs.results import Run
 from judgekit.runs.runner import Task, score_tasks
 from judgekit.score import JudgeCall, Score, ledger
@@ -188,10 +185,8 @@ def test_the_words_are_those_of_each_question_alone_and_shared_inputs_stand_once
     [
         lambda parts: {**parts, "q2": {"reason": 3}},
         lambda parts: {**parts, "q2": "I will not answer this."},
-        lambda parts: {**parts, "q2": None},
         lambda parts: {key: part for key, part in parts.items() if key != "q2"},
         lambda parts: {**{key: part for key, part in parts.items() if key != "q2"}, "Q2": parts["q2"]},
-        lambda parts: {**{key: part for key, part in parts.items() if key != "q2"}, "b": parts["q2"]},
         lambda parts: {**parts, "q2": {**parts["q2"], "evidence": [99]}},
         lambda parts: json.dumps({"q1": parts["q1"], "q3": parts["q3"]})[:-1],
     ],
@@ -218,10 +213,9 @@ def test_a_part_that_cannot_be_used_is_asked_again_alone(fault):
         '{"first": {}, "second": {}}',
     ],
 )
-@pytest.mark.parametrize("params", [{}, {"max_tokens": 100}])
-def test_after_a_reply_that_is_unusable_as_a_whole_each_is_asked_alone(whole, params):
+def test_after_a_reply_that_is_unusable_as_a_whole_each_is_asked_alone(whole):
     model = Tagging(lambda named, parts: whole if len(named) > 1 else parts)
-    scored = run(samples(), prompted(together(model, params=params), "a", "b"))
+    scored = run(samples(), prompted(together(model, params={"max_tokens": 100}), "a", "b"))
     assert tags(model.requests[0].messages[1].content) == ["a", "b"]
     assert sorted(tags(request.messages[1].content)[0] for request in model.requests[1:]) == ["a", "b"]
     assert {name: score.reason for name, score in rows(scored).items()} == {name: f"{name} 0" for name in "ab"}
@@ -593,38 +587,6 @@ def refusing(client):
     return complete
 
 
-def test_an_audit_of_one_way_to_ask_does_not_count_for_the_other(tmp_path):
-    model = Tagging()
-    joint, alone = (
-        run(samples(2), prompted(Judge("any/m", client=model, together=on), "a", "b"), store=tmp_path / "runs.sqlite")
-        for on in (True, False)
-    )
-    (scored,) = (record for record in joint.scorers if record.name == "a")
-    everything = Population(samples=2, mean=1)
-    record = AuditRecord(
-        scorer="a",
-        fingerprint=scored.signature,
-        identity=scored.identity,
-        models={"any/m": ["m"]},
-        run=joint.number,
-        run_started_at=joint.started_at,
-        sample_count=2,
-        annotators=1,
-        selection="all",
-        agreement={"kappa": Estimate(value=1)},
-        judge_mean=Estimate(value=1),
-        correction=Correction(unavailable_reason="all are labeled"),
-        labeled=everything,
-        population=everything,
-        audited_at=joint.started_at,
-        version="0",
-    )
-    write_audit_record(record, joint.audits_folder)
-    assert str(joint.audits["a"]).startswith("audited")
-    assert str(alone.audits["a"]).startswith("not audited")
-    assert "together was True and is None" in str(alone.audits["a"])
-
-
 def test_a_request_that_is_rejected_fails_its_scores_and_is_not_asked_alone_in_silence():
     model = Tagging(lambda named, parts: RejectedError("max_tokens is too large") if len(named) > 1 else parts)
     scored = run(samples(), prompted(together(model), "a", "b"))
@@ -639,14 +601,3 @@ def test_what_a_selective_scorer_asks_first_goes_together_and_its_escalation_alo
     scored = run(samples(), [Selective(unsure, 1.0, second), other])
     assert [tags(request.messages[1].content) for request in model.requests] == [["a", "c"], ["b"]]
     assert rows(scored)["a"].reason.endswith("b 0")
-
-
-@pytest.mark.parametrize("settings", [{}, {"budget": {"tokens": 10**6}}, {"params": {"max_tokens": 200}}])
-def test_both_ways_are_planned_with_the_same_output(settings):
-    alone, joint = (
-        plan(
-            samples(), prompted(Judge("any/m", client=Tagging(), together=on, price=Price(0, 1), **settings), "a", "b")
-        )
-        for on in (False, True)
-    )
-    assert alone.cost_usd == joint.cost_usd == pytest.approx(2 * (200 if "params" in settings else 500) / 10**6)

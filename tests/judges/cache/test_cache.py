@@ -8,7 +8,6 @@ import threading
 import time
 from typing import Literal
 
-import openai
 import pytest
 from pydantic import BaseModel
 
@@ -22,18 +21,14 @@ from judgekit.errors import (
     StoreError,
     TruncatedError,
 )
-from judgekit.jobs.api import arun
 from judgekit.judges.answer import read_answer
 from judgekit.judges.cache.cache import Cache, ReplayClient, explain_miss
 from judgekit.judges.cache.cassettes import Cassette
 from judgekit.judges.cache.replies import Claim, RecordedReply, ReplyDatabase
 from judgekit.judges.cache.store import SQLiteReplyStore
-from judgekit.judges.judge import Judge
 from judgekit.judges.request import Reply, TokenLogprob
 from judgekit.judges.schema import strict_schema
 from judgekit.score import JudgeCall, ledger, record_calls
-from judgekit.scorers.goal import AgentGoalAccuracyWithReference
-from judgekit.scoring import scorer
 from judgekit.traces.message import Usage
 
 REPLY = Reply(text="fine", model="m", system_fingerprint="fp", usage=Usage(input_tokens=3), cost_usd=0.1)
@@ -235,19 +230,6 @@ def test_a_shared_request_is_paid_once_by_the_first_that_stays(shared, question,
     assert again == (len(staying) - 1 if line is REPLY else 0)
 
 
-def test_one_who_stays_and_accepts_less_has_paid_all_the_same(shared, question):
-    async def ask():
-        asked = Paying()
-        cache = Cache(asked, shared, "read_write")
-        tasks = await started(cache, [question(), question(accept=unacceptable)])
-        tasks.pop(0).cancel()
-        asked.gate.set()
-        return await tasks[0]
-
-    error, calls = asyncio.run(ask())
-    assert (type(error), paid(calls)) == (ReplyError, [None])
-
-
 @pytest.mark.parametrize("times", [1, 3])
 def test_a_request_whose_waiters_are_all_canceled_is_canceled_and_the_last_one_knows_its_cost(shared, question, times):
     async def ask():
@@ -287,22 +269,6 @@ def test_waiters_that_are_canceled_as_the_reply_comes_pay_for_it_once(kept, shar
 
     assert asyncio.run(ask()) == [None]
     assert kept.get(question().key) == REPLY
-
-
-def test_a_shared_request_that_fails_fails_all_waiters_and_the_next_one_asks_again(stub, shared, question):
-    asked = gated(stub, OverloadError("busy"), REPLY)
-
-    async def ask():
-        cache = Cache(asked, shared, "read_write")
-        tasks = await started(cache, [question() for _ in range(5)])
-        asked.gate.set()
-        ends = await asyncio.gather(*tasks)
-        return ends, await cache.complete(question())
-
-    ends, later = asyncio.run(ask())
-    assert [type(error) for error, _ in ends] == [OverloadError] * 5
-    assert later == REPLY
-    assert len(asked.requests) == 2
 
 
 def test_a_waiter_that_checks_more_than_the_one_who_asked_does_not_get_what_it_would_refuse(stub, shared, question):
@@ -525,40 +491,6 @@ def test_closing_ends_what_is_under_way_and_gives_its_claims_back(stub, path, qu
     assert [type(end) for end in asyncio.run(close())] == [asyncio.CancelledError] * 3
     assert asked.under_way == 0
     assert [one for one in caplog.records if one.levelno >= logging.WARNING] == []
-
-
-def test_a_slow_sync_function_beside_a_judge_takes_nothing_of_its_deadline(server, achieved, sample, path):
-    @scorer
-    def slow(_):
-        time.sleep(1)
-        return 1.0
-
-    def answer(_):
-        time.sleep(0.1)
-        return server.says(achieved)
-
-    async def both():
-        pauses, last = [], time.monotonic()
-
-        async def beat():
-            nonlocal last
-            while True:
-                await asyncio.sleep(0.01)
-                pauses.append(time.monotonic() - last)
-                last = time.monotonic()
-
-        beating = asyncio.create_task(beat())
-        found = await arun(samples, [AgentGoalAccuracyWithReference(judge), slow], concurrency=4)
-        beating.cancel()
-        return found, max(pauses)
-
-    server.script = [answer]
-    samples = [sample.model_copy(update={"reference": f"Booked {number}."}) for number in range(4)]
-    judge = Judge("openai/a", base_url=server.url, cache=path, timeout=0.7, attempts=1)
-    openai.AsyncOpenAI(api_key="-")  # whose import is no matter of this test
-    found, longest = asyncio.run(both())
-    assert [row.score.reason for row in found if row.score.value != 1] == []
-    assert longest < 0.6
 
 
 # Without the judge's words

@@ -5,8 +5,6 @@ import json
 import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 import tempfile
 import time
 from datetime import UTC, datetime, timedelta
@@ -530,22 +528,14 @@ def test_a_file_in_which_another_program_writes_for_too_long_is_reported_with_wh
 # Only reading
 
 
-KILLED = """
-import os, sys
-from pathlib import Path
-from judgekit.judges.request import Reply, Request, ChatMessage
-from judgekit.judges.cache.replies import ReplyDatabase
-replies = ReplyDatabase(Path(sys.argv[1]))
-replies.put(Request("p", "u", "m", {}, (ChatMessage("user", "?"),), "s", {}, "p@1", str), Reply(text="last words"))
-os._exit(9)
-"""
-
-
-def killed_after_writing(path):
-    """Leaves a file behind whose last reply is not yet in it, but in the log beside it. Returns the request's key."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    ended = subprocess.run([sys.executable, "-c", KILLED, str(path)], env=environment, check=False)  # noqa: S603
-    assert ended.returncode == 9
+def killed_after_writing(path, question):
+    """Leaves a file behind whose last reply is not yet in it, but in the log beside it, as a killed process does."""
+    replies = ReplyDatabase(path.with_name("alive.sqlite"))
+    replies.put(question(), Reply(text="last words"))
+    for ending in ("", "-wal", "-shm"):
+        shutil.copy(f"{path.with_name('alive.sqlite')}{ending}", f"{path}{ending}")
+    replies.close()
+    path.with_name("alive.sqlite").unlink()
     assert Path(f"{path}-wal").stat().st_size > 0
 
 
@@ -569,8 +559,8 @@ def test_only_reading_sees_what_another_process_is_writing(opened, question):
     assert reading.get(question(repeat=1).key) == REPLY
 
 
-def test_only_reading_sees_what_a_killed_process_left(opened, path):
-    killed_after_writing(path)
+def test_only_reading_sees_what_a_killed_process_left(opened, question, path):
+    killed_after_writing(path, question)
     [line] = opened(read_only=True).recorded()
     assert line.reply == Reply(text="last words")
 
@@ -588,7 +578,7 @@ def test_a_read_only_file_in_a_read_only_folder_can_be_read(open_to_all, protect
     path = open_to_all / "cache.sqlite"
     ReplyDatabase(path).close()
     if killed:
-        killed_after_writing(path)
+        killed_after_writing(path, question)
     else:
         replies = ReplyDatabase(path)
         replies.put(question(), Reply(text="last words"))
@@ -601,9 +591,9 @@ def test_a_read_only_file_in_a_read_only_folder_can_be_read(open_to_all, protect
     assert beside(path) == before
 
 
-def test_a_log_that_cannot_be_read_is_an_error_and_not_a_miss(open_to_all, protect):
+def test_a_log_that_cannot_be_read_is_an_error_and_not_a_miss(open_to_all, protect, question):
     path = open_to_all / "cache.sqlite"
-    killed_after_writing(path)
+    killed_after_writing(path, question)
     Path(f"{path}-shm").unlink()
     protect()
     with pytest.raises(

@@ -266,23 +266,6 @@ def test_a_write_that_fails_fails_alone(path, question, opened):
     assert isinstance(ends[1], StoreError)
 
 
-def test_the_log_of_a_long_run_is_folded_into_the_file(path, question):
-    async def ask():
-        store = SQLiteReplyStore(path)
-        for repeat in range(1_000):
-            request = question(repeat=repeat)
-            claim = Claim(request.key, "one")
-            await store.claim(claim)
-            if repeat % 250 == 0:
-                await asyncio.to_thread(store.renew, [claim])  # as every few seconds
-            await store.put(request, Reply(text="x" * 3_000))
-        size = await asyncio.to_thread(Path(f"{path}-wal").stat)
-        await store.aclose()
-        return size.st_size
-
-    assert asyncio.run(ask()) < 12_500_000  # of 35 MB that are written
-
-
 @pytest.mark.parametrize(("opened", "uses_thread"), [(unlocked, False), (locked, True)])
 def test_a_thread_writes_what_has_to_wait(path, question, opened, uses_thread):
     async def ask():

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from copy import copy
 from dataclasses import dataclass, replace
@@ -263,40 +262,6 @@ def test_no_attempt_and_no_longer_reply_is_asked_for_that_would_pass_the_limit(s
     with pytest.raises(BudgetError, match="may take 1,200"):
         asyncio.run(Retry(held, Circuit(), 4).complete(thousand))
     assert len(asked.requests) == 1
-
-
-@pytest.mark.parametrize("which", [0, 1], ids=["one under way", "one that waits"])
-def test_a_canceled_request_sets_nothing_aside_any_more(stub, thousand, which):
-    asked = stub([Reply(text="", usage=Usage(input_tokens=10, output_tokens=1), cost_usd=0.0)])
-    held = budget(asked, tokens=2_000)
-
-    async def ask():
-        asked.gate = asyncio.Event()
-        tasks = [asyncio.create_task(held.complete(thousand)) for _ in range(3)]
-        await until(lambda: asked.under_way)
-        tasks.pop(which).cancel()
-        await asyncio.sleep(0)
-        asked.gate.set()
-        return await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5)
-
-    ends = [type(end) for end in asyncio.run(ask())]
-    if which == 1:  # it was not sent, and costs nothing
-        assert ends == [Reply, Reply]
-        assert spent(held) == (2, 22, 0.0)
-    else:  # it may have been answered
-        assert ends == [BudgetError, BudgetError]
-        assert spent(held) == (1, 1_100, 0.0028)
-
-
-def test_one_limit_holds_for_threads_with_a_loop_each(stub, question):
-    asked, spending = [stub() for _ in range(4)], SQLiteSpending()
-
-    def work(inner):
-        return asyncio.run(refused_of(budget(inner, own=spending, requests=50), [question()] * 30))
-
-    with ThreadPoolExecutor(4) as threads:
-        assert sum(threads.map(work, asked)) == 120 - 50
-    assert sum(len(one.requests) for one in asked) == 50
 
 
 def test_each_run_has_a_budget_of_its_own_and_a_named_one_is_shared(stub, question):

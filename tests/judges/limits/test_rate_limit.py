@@ -12,12 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.errors import AuthenticationError, LostError, OverloadError, QuotaError, RateLimitError, ReplyError
-from judgekit.judges.judge import Judge
 from judgekit.judges.limits import rate_limit
 from judgekit.judges.limits.budget_client import estimated_tokens
-from judgekit.judges.limits.rate_limit import Account, Limits, Queue, RateLimit, get_account, requests_in_flight
+from judgekit.judges.limits.rate_limit import Account, Limits, Queue, RateLimit, get_account
 from judgekit.judges.request import Reply
-from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.traces.message import Usage
 
 REPLY = Reply(text="fine")
@@ -121,24 +119,6 @@ def test_what_follows_a_reply_that_was_paid_for_goes_before_all_that_wait(questi
     follow_ups = [one.correction_request("?", "why") for one in line[2:]]
     run(ask(RateLimit(asked, queue(1)), [first, *line[:2], *follow_ups]))
     assert [repeat for repeat, _ in asked.asked] == [0, 3, 4, 1, 2]
-
-
-@pytest.mark.parametrize("canceled", [0, 1, 2], ids=["one under way", "the first in line", "the last in line"])
-def test_a_canceled_request_gives_its_turn_back(stub, question, canceled):
-    asked = stub([REPLY])
-
-    async def ask_and_cancel():
-        asked.gate = asyncio.Event()
-        limited = RateLimit(asked, queue(1))
-        tasks = [asyncio.create_task(limited.complete(question())) for _ in range(3)]
-        await asyncio.sleep(0)
-        tasks.pop(canceled).cancel()
-        await asyncio.sleep(0)
-        asked.gate.set()
-        return await asyncio.wait_for(asyncio.gather(*tasks), 1)
-
-    assert asyncio.run(ask_and_cancel()) == [REPLY] * 2
-    assert asked.most_at_once == 1
 
 
 @given(
@@ -341,19 +321,6 @@ def test_no_more_requests_go_at_once_from_several_threads_than_from_one(question
     assert shared.concurrency.in_flight == 0
 
 
-def test_any_thread_may_ask_how_many_requests_are_under_way_to_all_accounts(question):
-    async def ask_both():
-        both = [RateLimit(Slow(0.3), get_account(name).queue()) for name in ("d", "e")]
-        both[0].queue.account.add_limits(Limits(2))
-        asked = [asyncio.create_task(ask(limited, [question()] * 5)) for limited in both]
-        await asyncio.sleep(0.1)
-        found = await asyncio.to_thread(requests_in_flight)
-        await asyncio.gather(*asked)
-        return found, requests_in_flight()
-
-    assert asyncio.run(ask_both()) == (2 + 5, 0)
-
-
 def test_a_queue_is_gone_with_its_loop_and_with_its_last_judge(stub, question):
     async def use():
         found = weakref.ref(await used_queue("f", stub, question))
@@ -372,30 +339,3 @@ def test_a_queue_is_gone_with_its_loop_and_with_its_last_judge(stub, question):
 
 
 # From outside, with a server that counts
-
-
-@pytest.fixture
-def scorer_of(server, achieved):
-    """A scorer of its own with a judge of its own, as each test of a suite has one."""
-    server.script = [server.says(achieved)]
-    return lambda **limits: AgentGoalAccuracyWithoutReference(
-        Judge("openai/m", base_url=server.url, cache_mode="off", **limits)
-    )
-
-
-def test_requests_at_once_are_counted_over_all_threads(server, scorer_of, sample, achieved):
-    under_way, most = 0, 0
-
-    async def counting(_):
-        nonlocal under_way, most
-        under_way += 1
-        most = max(most, under_way)
-        await asyncio.sleep(0.02)
-        under_way -= 1
-        return server.says(achieved)
-
-    server.script = [counting]
-    with ThreadPoolExecutor(8) as threads:
-        scores = list(threads.map(lambda _: scorer_of(concurrency=1).score(sample), range(16)))
-    assert [score.status for score in scores] == ["scored"] * 16
-    assert most == 1

@@ -44,8 +44,10 @@ from judgekit.judges.request import ChatMessage, Reply, TokenLogprob
 from judgekit.traces.images import Image, ImageSettings
 from judgekit.traces.message import MediaPart, Usage
 
-needs_litellm = pytest.mark.skipif(importlib.util.find_spec("litellm") is None, reason="litellm is not installed")
-pytestmark = pytest.mark.filterwarnings("ignore:.*`ReadOnly` qualifier")  # so litellm itself says when it is imported
+pytestmark = [
+    pytest.mark.skipif(importlib.util.find_spec("litellm") is None, reason="litellm is not installed"),
+    pytest.mark.filterwarnings("ignore:.*`ReadOnly` qualifier"),  # so litellm itself says when it is imported
+]
 PRICE = Price(input=2, output=8, cached=0.5)
 PRIVATE = "sk-very-private"
 
@@ -111,7 +113,6 @@ def complete(question, warm):
 # What is sent, and a good reply.
 
 
-@needs_litellm
 def test_the_request_holds_model_messages_strict_schema_and_parameters_and_nothing_else(server, complete):
     server.script = [server.says('{"good": true}')]
     complete(
@@ -136,7 +137,6 @@ def test_the_request_holds_model_messages_strict_schema_and_parameters_and_nothi
     }
 
 
-@needs_litellm
 @pytest.mark.parametrize(("model", "name"), [("openai/judge-1", "max_tokens"), ("openai/o3", "max_completion_tokens")])
 def test_judgekit_s_own_output_limit_goes_by_the_name_that_the_model_knows(server, complete, model, name):
     server.script = [server.says("{}")]
@@ -145,7 +145,6 @@ def test_judgekit_s_own_output_limit_goes_by_the_name_that_the_model_knows(serve
     assert {one: body[one] for one in ("max_tokens", "max_completion_tokens") if one in body} == {name: 300}
 
 
-@needs_litellm
 @pytest.mark.parametrize(
     ("step", "form"), [("json_object", {"response_format": {"type": "json_object"}}), ("text", {})]
 )
@@ -156,7 +155,6 @@ def test_a_lower_step_asks_for_less(server, complete, step, form):
     assert {name: body[name] for name in body.keys() - {"model", "messages"}} == form
 
 
-@needs_litellm
 def test_a_good_reply_comes_with_its_model_usage_and_cost(server, complete):
     server.script = [server.says('{"good": true}')]
     assert complete(server.url, price=PRICE) == Reply(
@@ -169,7 +167,6 @@ def test_a_good_reply_comes_with_its_model_usage_and_cost(server, complete):
     )
 
 
-@needs_litellm
 def test_a_cost_is_never_taken_from_the_table_of_litellm(server, complete):
     prices = importlib.import_module("litellm").model_cost
     known = next(
@@ -181,7 +178,6 @@ def test_a_cost_is_never_taken_from_the_table_of_litellm(server, complete):
     assert complete(server.url, f"openai/{known}").cost_usd is None
 
 
-@needs_litellm
 @pytest.mark.parametrize(
     ("found", "usage"),
     [
@@ -200,7 +196,6 @@ def test_usage_that_is_not_said_is_none_and_not_the_zero_that_litellm_makes_of_i
     assert reply.cost_usd == (9 if usage == Usage(input_tokens=7, output_tokens=2) else None)
 
 
-@needs_litellm
 def test_logprobs_come_where_they_are_asked_for(server, complete):
     token = {"token": "yes", "logprob": -0.25, "bytes": None, "top_logprobs": [{"token": "no", "logprob": -2.5}]}
     choice = {"message": {"content": "yes"}, "finish_reason": "stop", "logprobs": {"content": [token]}}
@@ -275,7 +270,6 @@ def outcome(question):
     return run
 
 
-@needs_litellm
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
 def test_each_fault_comes_to_the_same_as_with_the_openai_provider_in_one_request(server, outcome, warm, line):
     server.script = [line]
@@ -286,7 +280,6 @@ def test_each_fault_comes_to_the_same_as_with_the_openai_provider_in_one_request
     assert server.all_closed()
 
 
-@needs_litellm
 @pytest.mark.parametrize("without_aiohttp", [False, True])
 @pytest.mark.parametrize("model", ["openai/judge-1", "anthropic/judge-1"])
 def test_a_refused_connection_was_not_sent_and_says_why(complete, free_port, monkeypatch, model, without_aiohttp):
@@ -296,7 +289,6 @@ def test_a_refused_connection_was_not_sent_and_says_why(complete, free_port, mon
         complete(url, model, params={})
 
 
-@needs_litellm
 @pytest.mark.parametrize(
     "line",
     [
@@ -315,7 +307,6 @@ def test_the_deadline_holds_for_an_attempt_as_a_whole(server, complete, line):
     assert server.all_closed()
 
 
-@needs_litellm
 def test_an_error_that_the_caller_is_handling_is_not_taken_for_the_cause(server, question, warm):
     server.script = [(401, {}, said())]
 
@@ -332,7 +323,6 @@ def test_an_error_that_the_caller_is_handling_is_not_taken_for_the_cause(server,
         asyncio.run(ask())
 
 
-@needs_litellm
 @pytest.mark.parametrize("model", ["openai/m", "deepinfra/m", "nvidia_nim/m", "groq/m", "mistral/m", "anthropic/m"])
 @pytest.mark.parametrize("status", [429, 503])
 def test_no_provider_of_litellm_is_asked_again(server, complete, monkeypatch, model, status):
@@ -346,7 +336,6 @@ def test_no_provider_of_litellm_is_asked_again(server, complete, monkeypatch, mo
 # What litellm itself refuses.
 
 
-@needs_litellm
 @pytest.mark.parametrize(
     ("model", "kind", "words"),
     [
@@ -365,7 +354,6 @@ def test_what_was_not_sent_is_an_error_that_stops_the_run_and_says_what_to_do(co
     assert type(info.value) is kind
 
 
-@needs_litellm
 def test_a_parameter_that_the_model_does_not_know_is_a_rejected_request(server, complete):
     with pytest.raises(RejectedError, match=r"does not support parameters.*logit_bias") as info:
         complete(server.url, "anthropic/m", params={"logit_bias": {"1": 1}})
@@ -373,7 +361,6 @@ def test_a_parameter_that_the_model_does_not_know_is_a_rejected_request(server, 
     assert server.requests == []
 
 
-@needs_litellm
 @pytest.mark.parametrize("drop_params", [False, True])
 def test_a_schema_that_the_model_cannot_be_held_to_is_never_dropped_unseen(monkeypatch, server, complete, drop_params):
     monkeypatch.setattr("litellm.drop_params", drop_params)
@@ -403,7 +390,6 @@ def asked(sample, warm):
     return lambda judge: asyncio.run(judge.ask(prompt, sample, Opinion))
 
 
-@needs_litellm
 def test_the_ladder_goes_down_to_the_step_that_a_server_knows(server, asked):
     refused = (400, {}, said("response_format is not supported"))
     server.script = [refused, refused, server.says(YES)]
@@ -436,7 +422,6 @@ def message(content, stop_reason):
     )
 
 
-@needs_litellm
 def test_a_judge_that_speaks_another_api_answers_all_the_same(server, asked, monkeypatch):
     monkeypatch.setenv("MY_KEY", "sk-local")
     tool = {"type": "tool_use", "id": "t", "name": "json_tool_call", "input": YES}
@@ -452,16 +437,6 @@ def test_a_judge_that_speaks_another_api_answers_all_the_same(server, asked, mon
     [call] = judgment.calls
     assert (call.usage.input_tokens, call.usage.output_tokens, call.usage.cached_tokens) == (16, 3, 4)
     assert call.cost_usd == pytest.approx((12 * 2 + 4 * 0.5 + 3 * 8) / 1e6, rel=1e-12)
-
-
-@needs_litellm
-def test_what_anthropic_is_to_cache_can_be_marked(server, complete):
-    server.script = [message([{"type": "text", "text": "{}"}], "end_turn")]
-    marked = {"cache_control_injection_points": [{"location": "message", "role": "user"}]}
-    complete(server.url.removesuffix("/v1"), "anthropic/claude-x", params=marked)
-    [received] = server.requests
-    assert "cache_control_injection_points" not in received.body
-    assert [part.get("cache_control") for part in received.body["messages"][0]["content"]] == [{"type": "ephemeral"}]
 
 
 ANTHROPIC = {
@@ -484,7 +459,6 @@ ANTHROPIC = {
 }
 
 
-@needs_litellm
 @pytest.mark.parametrize(("line", "expected"), ANTHROPIC.values(), ids=ANTHROPIC)
 def test_faults_of_another_api_are_told_apart_as_well(server, complete, line, expected):
     server.script = [line]
@@ -502,19 +476,6 @@ def test_faults_of_another_api_are_told_apart_as_well(server, complete, line, ex
 # Loops and threads
 
 
-@needs_litellm
-def test_one_judge_serves_many_loops_and_closes_its_connections_with_each(server, asked):
-    server.script = [server.says(YES)]
-    judge = Judge("litellm/openai/judge-1", base_url=server.url, cache_mode="off")
-    for loop in (1, 2, 3):
-        assert asked(judge).answer.verdict == "yes"
-        assert server.all_closed()
-        assert server.opened == loop
-    gc.collect()  # what was left open would be warned of now
-    assert len(server.requests) == 3
-
-
-@needs_litellm
 @pytest.mark.parametrize(
     "model", ["openai/judge-1", "hosted_vllm/judge-1"]
 )  # over the SDK, and over litellm's own client
@@ -542,7 +503,6 @@ def test_threads_with_loops_of_their_own_ask_at_once(server, question, warm, mod
     gc.collect()
 
 
-@needs_litellm
 def test_a_client_that_is_closed_leaves_the_others_of_its_loop_their_connections(server, question, warm):
     server.script = [server.says("x")]
 
@@ -562,7 +522,6 @@ def test_a_client_that_is_closed_leaves_the_others_of_its_loop_their_connections
 # What nobody asked for
 
 
-@needs_litellm
 @pytest.mark.parametrize(
     "line",
     [
@@ -577,7 +536,6 @@ def test_a_key_that_a_server_repeats_is_not_in_the_error(server, complete, line)
     assert PRIVATE not in "".join(traceback.format_exception(info.value))
 
 
-@needs_litellm
 @pytest.mark.parametrize("model", ["openai/judge-1", "hosted_vllm/judge-1"])
 def test_a_key_is_not_in_the_logs(server, complete, caplog, model):
     caplog.set_level(logging.DEBUG)
@@ -588,7 +546,6 @@ def test_a_key_is_not_in_the_logs(server, complete, caplog, model):
     assert PRIVATE not in caplog.text
 
 
-@needs_litellm
 def test_the_environment_has_no_say_in_where_a_key_goes(server, complete, monkeypatch, free_port):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another")
     monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{free_port}/v1")
@@ -597,7 +554,6 @@ def test_the_environment_has_no_say_in_where_a_key_goes(server, complete, monkey
     assert server.requests[0].headers["authorization"] == "Bearer no-key"
 
 
-@needs_litellm
 def test_the_cache_of_litellm_is_left_out(server, complete, monkeypatch):
     litellm = importlib.import_module("litellm")
     for callbacks in ("input_callback", "success_callback", "_async_success_callback"):
@@ -615,7 +571,6 @@ def test_the_cache_of_litellm_is_left_out(server, complete, monkeypatch):
     assert looked == []
 
 
-@needs_litellm
 def test_what_litellm_calls_after_a_request_is_not_called_after_these_and_still_serves_the_user(
     server, question, monkeypatch, warm
 ):
@@ -639,7 +594,6 @@ def test_what_litellm_calls_after_a_request_is_not_called_after_these_and_still_
     assert logged == ["failure"]
 
 
-@needs_litellm
 def test_litellm_is_imported_when_it_is_used_and_prints_fetches_and_reads_nothing(run_python, server, tmp_path):
     (tmp_path / ".env").write_text("OUT_OF_DOTENV=1")
     hello = {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": "end_turn"}
@@ -705,7 +659,6 @@ def test_without_litellm_the_error_says_how_to_install_it(monkeypatch, sample):
         )
 
 
-@needs_litellm
 def test_what_the_user_set_for_litellm_stays(monkeypatch):
     monkeypatch.setenv("LITELLM_MODE", "DEV")
     LitellmClient(Connection(base_url="", api_key=None, timeout=1))
@@ -715,7 +668,6 @@ def test_what_the_user_set_for_litellm_stays(monkeypatch):
 # Headers, sizes, and the keys that litellm finds by itself.
 
 
-@needs_litellm
 @pytest.mark.parametrize("model", ["openai/m", "anthropic/m"])
 def test_headers_are_sent_and_a_query_is_refused(server, complete, model):
     server.script = [(500, {}, {"error": {"message": "No."}})]
@@ -728,7 +680,6 @@ def test_headers_are_sent_and_a_query_is_refused(server, complete, model):
         complete(server.url, model, extras=RequestExtras(query={"api-version": "1"}))
 
 
-@needs_litellm
 @pytest.mark.parametrize("status", [200, 401, 500])
 def test_keys_that_litellm_may_have_found_in_the_environment_are_masked(server, complete, monkeypatch, status):
     monkeypatch.setenv("OTHER_SECRET_ACCESS_KEY", PRIVATE)
@@ -743,7 +694,6 @@ def test_keys_that_litellm_may_have_found_in_the_environment_are_masked(server, 
     assert (reply.text, reply.model) == ("It is ***.", "***")
 
 
-@needs_litellm
 @pytest.mark.parametrize("model", ["openai/m", "anthropic/claude-sonnet-4-5"])
 def test_images_arrive_as_data_and_nothing_is_fetched(server, warm, question, model):
     png = base64.b64decode(

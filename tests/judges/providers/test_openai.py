@@ -314,11 +314,6 @@ def test_a_host_that_does_not_answer_costs_nothing(complete):
     assert found.startswith(("ConnectTimeout", "ConnectionTimeoutError: "))
 
 
-def test_a_server_without_a_certificate_costs_nothing(server, complete):
-    unreached(complete, server.url.replace("http:", "https:"), timeout=0.6)
-    assert server.requests == []
-
-
 @pytest.mark.parametrize(
     "line",
     [
