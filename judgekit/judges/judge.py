@@ -231,7 +231,8 @@ class Judge(JudgeSettings):
                 else:  # to decode and hash images takes milliseconds
                     question = await asyncio.to_thread(self._question, prompt, sample, answer, check)
                 if (reply := await ask_together(question)) is None:
-                    await read_parts([question])
+                    if question.too_long:
+                        await read_parts([question])
                     reply = await self._reply(question.request)
                 request, shown = question.request, (question.filled.characters, question.reading)
                 answered, unread = cast("Answer", request.answer(reply)), (request.omitted, request.hidden_media)

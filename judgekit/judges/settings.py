@@ -177,9 +177,8 @@ class JudgeSettings(FrozenModel):
         try:
             checked = validate(values)
         except ValidationError:
-            raise ValueError(
-                f"each value must be a text or {_FROM_ENVIRONMENT}"
-            ) from None  # the value is not shown, since it may be a key
+            # The value is not shown, since it may be a key.
+            raise ValueError(f"each value must be a text or {_FROM_ENVIRONMENT}") from None
         for name, value in checked.items():
             if not isinstance(value, str):
                 _must_be_a_variable(f"env of {name}", value["env"])

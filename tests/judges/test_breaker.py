@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from judgekit.errors import (
     AuthenticationError,
     JudgeDownError,
+    LostError,
     ModelError,
     OverloadError,
     RefusalError,
@@ -83,6 +84,14 @@ def test_one_request_tries_again_for_all_and_if_it_never_connects_the_judge_is_d
     assert {str(end).startswith(f"{DOWN}{GONE}; {tried}") for end in ends} == {True}
 
 
+def test_waits_double_up_to_a_minute(question, monkeypatch):
+    monkeypatch.setattr("judgekit.judges.retry.MAX_RETRY_AFTER_SECONDS", 0.03)
+    server = Server([GONE])
+    at_once(question, 1, Retry(server, Circuit(), 5))
+    gaps = [later - sooner for sooner, later in zip(server.times, server.times[1:], strict=False)]
+    assert [gap >= wait for gap, wait in zip(gaps, [0.01, 0.02, 0.03, 0.03], strict=True)] == [True] * 4
+
+
 @pytest.mark.parametrize("failures", [1, 3])
 def test_a_server_that_comes_back_in_time_answers_all(question, failures):
     number = 32  # they all fail at the same instant: one event
@@ -108,6 +117,17 @@ def test_while_others_get_through_a_request_that_does_not_fails_alone(question, 
             return found, type(info.value), again
 
     assert asyncio.run(ask()) == ([end], UnreachableError, REPLY)
+
+
+def test_a_reply_that_is_lost_while_a_server_dies_is_no_sign_of_life(question):
+    circuit = Circuit()
+
+    async def ask():
+        lost = Retry(Server([LostError("gone")], seconds=0.015), circuit, 1)
+        refused = Retry(Server([GONE]), circuit, 4)
+        return await asyncio.gather(lost.complete(question()), refused.complete(question()), return_exceptions=True)
+
+    assert [type(end) for end in asyncio.run(ask())] == [LostError, JudgeDownError]
 
 
 def test_a_server_that_stops_listening_and_answers_what_it_has_fails_no_score(question):

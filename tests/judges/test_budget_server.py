@@ -5,6 +5,7 @@ import json
 import random
 import shutil
 import subprocess
+import sys
 import time
 from contextlib import closing
 from itertools import count
@@ -17,6 +18,7 @@ from judgekit.jobs.api import run
 from judgekit.judges.judge import Judge
 from judgekit.judges.layers import open_spending
 from judgekit.judges.limits.budget import Budget
+from judgekit.judges.limits.spending import SQLiteSpending
 from judgekit.judges.providers.price import Price
 from judgekit.judges.redis.address import RedisAddress
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
@@ -273,6 +275,26 @@ def test_what_a_killed_process_had_under_way_is_charged(bill, working):
     assert "would exceed the budget 'team' of $1" in out, err
     reserved = 2 * at_once * 16384 * PRICE.output / 1e6
     assert max(LIMIT * 0.75 - reserved, LIMIT / 3) < bill.usd <= LIMIT
+
+
+EXIT = """
+import asyncio, sys
+sys.path.insert(0, {folder!r})
+from test_budget_server import AgentGoalAccuracyWithoutReference, Budget, judge, samples
+
+asked = judge(sys.argv[1], budget=Budget(usd=1.0, name="team"))
+loop = asyncio.new_event_loop()
+loop.run_until_complete(AgentGoalAccuracyWithoutReference(asked).ascore(next(samples())))
+loop.close()
+"""
+
+
+@pytest.mark.processes
+def test_a_process_that_exits_at_once_is_charged_what_it_used(server, bill):
+    script = EXIT.format(folder=str(Path(__file__).parent))
+    subprocess.run([sys.executable, "-c", script, server.url], check=True, timeout=60)  # noqa: S603
+    (spent,) = SQLiteSpending(Path(".judgekit/budgets.sqlite")).by_budget().values()
+    assert 0 < spent.usd == pytest.approx(bill.usd)
 
 
 @pytest.fixture(params=["sqlite", "redis"])

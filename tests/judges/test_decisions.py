@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import create_model
 
 from judgekit import plan, run
 from judgekit.alignment.align import prepare
@@ -33,7 +34,8 @@ from judgekit.scorers.prompted import PromptScorer
 from judgekit.scorers.selective import Selective
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.scorers.topic import TopicAdherence
-from judgekit.traces.message import AIMessage, HumanMessage
+from judgekit.scoring import scorer
+from judgekit.traces.message import AIMessage, HumanMessage, MediaPart, TextPart
 from judgekit.traces.sample import Sample
 
 SCALE = (("yes", 1.0), ("partly", 0.5), ("no", 0.0), ("none", "skipped"))
@@ -164,6 +166,28 @@ def test_prompts_become_a_choice_with_the_definitions_of_their_labels(server, na
         assert "in this order" not in question["instructions"]
 
 
+def test_images_are_sent_as_parts(server):
+    server.script = [good]
+    dot = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    shown = HumanMessage([TextPart("Hello number 1"), MediaPart(kind="image", url=dot)])
+    (row,) = run([Sample.of([shown, AIMessage("Hi")], id="1")], prompted(decider(server, images=True), "a"))
+    assert row.score.error is None
+    assert "input_image" in [part["type"] for part in server.requests[0].body["input"][1]["content"]]
+
+
+def test_a_refusal_of_one_answer_fails_that_score_alone(server):
+    def refuse(body):
+        status, headers, reply = good(body)
+        reply["answers"][1] = {"type": "refusal", "name": "q2"}
+        return status, headers, reply
+
+    server.script = [refuse]
+    scored = run(samples(), prompted(decider(server), "a", "b", "c"))
+    assert [score.error for score in rows(scored).values()] == [None, "RefusalError", None]
+    assert len(server.requests) == 1
+    assert sum(line.cost_usd for line in scored.summary) == pytest.approx(COST)
+
+
 @pytest.mark.parametrize(
     "fault",
     [
@@ -256,6 +280,13 @@ def test_a_reply_is_read_up_to_its_limit(server):
         assert row.score.error == error
 
 
+def test_without_usage_tokens_and_cost_are_unknown(server):
+    server.script = [lambda body: decision(good(body)[2]["answers"], usage=None)]
+    scored = run(samples(), prompted(decider(server), "a", "b"))
+    assert [(line.tokens, line.cost_usd) for line in scored.summary] == [(None, None)] * 2
+    assert {score.error for score in rows(scored).values()} == {None}
+
+
 @pytest.mark.parametrize(
     "refused",
     [
@@ -288,6 +319,18 @@ def test_what_needs_text_is_refused_before_anything_is_asked(refused):
 def test_settings_that_decision_models_do_not_have(settings):
     with pytest.raises(ConfigError):
         Judge("openai-decisions/gpt-6-luna", **settings)
+
+
+def test_a_function_that_needs_text_stops_the_run(server):
+    judge = decider(server)
+
+    @scorer(judge=judge, prompts=[prompt("a")])
+    async def own(sample):
+        await judge.ask(prompt("a"), sample, create_model("Text", reason=(str, ...)))
+
+    with pytest.raises(ConfigError, match="gives no text"):
+        run(samples(), [own])
+    assert server.requests == []
 
 
 def test_replies_come_from_the_cache_also_without_text(server):

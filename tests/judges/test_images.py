@@ -126,6 +126,15 @@ def test_images_are_sent_as_data_in_their_places(server, scorer):
     assert "This recording has images" in server.requests[-1].body["messages"][0]["content"]
 
 
+def test_the_type_sent_is_that_of_the_bytes_and_data_urls_are_data(server, scorer):
+    server.script = [server.says(GOOD)]
+    told = image(mime_type="image/jpeg")
+    by_url = MediaPart(kind="image", url=f"data:image/png;base64,{PNG}")
+    scored(scorer(Judge("openai/m", base_url=server.url, images=True)), recording(told, by_url))
+    assert [one["url"][:22] for one in pictures(server)] == ["data:image/png;base64,"] * 2
+    assert (by_url.url, by_url.data, by_url.mime_type) == (None, PNG, "image/png")
+
+
 def test_equal_images_are_one_entry_of_the_cache_and_others_are_not(server, scorer):
     server.script = [server.says(GOOD)]
     judged = scorer(Judge("openai/m", base_url=server.url, images=True))

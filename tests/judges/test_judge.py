@@ -601,3 +601,9 @@ def test_settings_that_change_in_place_are_those_of_the_next_request(sample, cha
     assert after == parts(request(fresh))
     assert parts(not_read_yet) == before_change
     assert parts(request(judge())) == before_change
+
+
+def test_repeats_have_seeds_of_their_own(sample):
+    judge = Judge("openai/judge-1", params={"seed": 7})
+    with independent_repeat(2, 5):
+        assert judge.build_request(GOAL, sample, Opinion).params == {"seed": 9}

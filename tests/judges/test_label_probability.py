@@ -34,16 +34,6 @@ def test_a_label_of_one_token_is_as_likely_as_its_token():
     assert found(*tokens) == pytest.approx(0.7)
 
 
-def test_a_label_of_several_tokens_is_as_likely_as_all_of_them():
-    tokens = HEAD, token('"'), token("not", 0.6, done=0.4), token("_"), token("done", 0.9, applicable=0.1), token('"')
-    assert found(*tokens, TAIL, chosen="not_done") == pytest.approx(0.54)
-
-
-def test_a_label_that_begins_another_is_told_from_it_by_what_ends_it():
-    tokens = HEAD, token('"'), token("done"), token('"', 0.8, _in=0.2), TAIL
-    assert found(*tokens) == pytest.approx(0.8)
-
-
 def test_what_can_be_no_label_or_may_yet_be_any_takes_nothing_from_it():
     tokens = HEAD, token('"', 0.5, **{' "': 0.3, "{": 0.1}), token("done", 0.6, not_done=0.2, maybe=0.2), token('"')
     assert found(*tokens, TAIL) == pytest.approx(0.5 * 0.6 / (1 - 0.4 - 0.5 * 0.2))
@@ -94,6 +84,11 @@ def test_thoughts_and_reasons_that_speak_of_a_verdict_are_not_taken_for_it():
 def test_a_probability_that_is_none_gives_none(logprob):
     label = TokenLogprob(token='"done"', logprob=logprob)  # noqa: S106 - no password
     assert found(HEAD, label, TAIL) is None
+
+
+def test_a_probability_above_one_is_one():
+    label = TokenLogprob(token='"done"', logprob=1e9)  # noqa: S106 - no password
+    assert found(HEAD, label, TAIL) == 1
 
 
 @given(

@@ -151,6 +151,16 @@ def test_a_dry_run_counts_no_cached_reply_of_a_client_without_an_identity(questi
     assert plan.replies is not None
 
 
+@pytest.mark.parametrize(
+    "parts",
+    [{"query": {"api-version": "1"}}, {"query": {"api-version": "2"}}, {"headers": {"x": "1"}}, {"client": "x"}],
+)
+def test_what_a_reply_depends_on_is_part_of_the_key(question, parts):
+    plain, other = question(), question(key_parts=parts)
+    assert plain.key != other.key == question(key_parts=parts).key
+    assert plain.digests.items() ^ other.digests.items() == {(next(iter(parts)), other.digests[next(iter(parts))])}
+
+
 @pytest.mark.parametrize(("name", "kind"), [("r.jsonl", Cassette), ("r.sqlite", SQLiteReplyStore)])
 def test_replay_has_nothing_behind_it_that_could_ask(tmp_path, name, kind):
     (tmp_path / name).touch()

@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judgekit import PromptScorer, ScriptedJudge
 from judgekit.errors import PromptError
 from judgekit.judges.inputs import PROMPT_INPUTS
 from judgekit.judges.prompt_file import load_prompt, prompt_file_text, shipped_prompts
 from judgekit.judges.template import fill_question
 from judgekit.resources import resource_folder
+from judgekit.scoring import signature
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
 from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import Sample
@@ -512,3 +514,9 @@ def test_the_text_of_a_prompt_reads_as_the_same_prompt(tmp_path):
         read = load_prompt(path)
         assert read == prompt
         assert read.alignment == "0123456789ab"
+
+
+def test_the_id_of_an_alignment_does_not_change_the_signature():
+    tone = load_prompt("tone")
+    one, other = (PromptScorer(prompt, ScriptedJudge([])) for prompt in (tone, replace(tone, alignment="0123456789ab")))
+    assert signature(one) == signature(other)

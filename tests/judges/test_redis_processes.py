@@ -5,7 +5,6 @@ import json
 import random
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import threading
@@ -300,18 +299,6 @@ def test_killed_processes_cost_what_they_had_under_way(provider, working):
     assert len(provider.sent) == 300
     assert 300 < provider.total <= 300 + 2 * SLOTS
     assert all(end["found"] == ends[0]["found"] for end in ends)
-
-
-def test_a_holder_that_stalled_and_the_one_that_was_faster_have_one_reply(provider, working):
-    provider.delay = 0.5
-    late = working(number=1, lease=0.3)
-    until(lambda: provider.total == 1)
-    late.send_signal(signal.SIGSTOP)
-    fast = found_by(working(number=1, lease=0.3))
-    late.send_signal(signal.SIGCONT)
-    assert found_by(late) == fast
-    assert fast["found"] == {"0": "answer 2 to 0"}
-    assert provider.total == 2
 
 
 def test_while_redis_restarts_processes_wait_and_pay_nothing_twice(provider, working, shared):

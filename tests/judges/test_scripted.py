@@ -78,17 +78,6 @@ def test_it_says_what_the_script_says(said, script, prompts, answers):
     assert said(ScriptedJudge(script), *prompts) == answers
 
 
-def test_it_keeps_the_requests_that_it_saw_in_order(said, sample):
-    judge = ScriptedJudge(lambda _: {"text": ""})
-    assert judge.requests == []
-    said(judge, GOAL, TOPIC, GOAL)
-    assert [request.prompt.partition("@")[0] for request in judge.requests] == [GOAL.name, TOPIC.name, GOAL.name]
-    assert [request.messages for request in judge.requests] == [
-        one.fill(sample).messages for one in (GOAL, TOPIC, GOAL)
-    ]
-    assert {(request.provider, request.model) for request in judge.requests} == {("scripted", "judge")}
-
-
 @pytest.mark.parametrize(
     "script", [[RefusalError("no")], {GOAL.name: RefusalError("no")}, lambda _: RefusalError("no")]
 )

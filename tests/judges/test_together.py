@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from judgekit import compare, plan, resume, run
-from judgekit.errors import JudgekitError, RefusalError, RejectedError
+from judgekit.errors import ContextError, JudgekitError, OverloadError, RefusalError, RejectedError
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import load_prompt
@@ -178,6 +178,14 @@ def test_the_words_are_those_of_each_question_alone_and_shared_inputs_stand_once
         for line in re.split(r"\{[{%].*?[%}]\}", load_prompt(name).question):
             assert line in user.content
     assert [*request.schema["properties"]] == ["q1", "q2", "q3"]
+
+
+def test_at_most_twelve_questions_stand_in_a_request():
+    model = Tagging()
+    names = [f"n{at}" for at in range(MOST_QUESTIONS + 2)]
+    scored = run(samples(), prompted(together(model), *names))
+    assert [request.questions for request in model.requests] == [12, 2]
+    assert {name: score.reason for name, score in rows(scored).items()} == {name: f"{name} 0" for name in names}
 
 
 @pytest.mark.parametrize(
@@ -587,11 +595,28 @@ def refusing(client):
     return complete
 
 
+@pytest.mark.usefixtures("no_waits")
+def test_a_fallback_is_asked_each_question_by_itself():
+    down, other = Tagging(lambda named, parts: OverloadError("too busy")), Tagging()
+    judge = together(down, attempts=1, fallback=[Judge("any/other", client=other)])
+    scored = run(samples(), prompted(judge, "a", "b"))
+    assert [request.questions for request in down.requests] == [2]
+    assert [request.questions for request in other.requests] == [1, 1]
+    assert {name: score.reason for name, score in rows(scored).items()} == {name: f"{name} 0" for name in "ab"}
+
+
 def test_a_request_that_is_rejected_fails_its_scores_and_is_not_asked_alone_in_silence():
     model = Tagging(lambda named, parts: RejectedError("max_tokens is too large") if len(named) > 1 else parts)
     scored = run(samples(), prompted(together(model), "a", "b"))
     assert [score.error for score in rows(scored).values()] == ["RejectedError"] * 2
     assert len(model.requests) == 1
+
+
+def test_a_request_that_is_too_long_is_asked_in_parts():
+    model = Tagging(lambda named, parts: ContextError("too long") if len(named) > 1 else parts)
+    scored = run(samples(), prompted(together(model), "a", "b"))
+    assert {name: score.reason for name, score in rows(scored).items()} == {name: f"{name} 0" for name in "ab"}
+    assert len(model.requests) == 3
 
 
 def test_what_a_selective_scorer_asks_first_goes_together_and_its_escalation_alone():
@@ -601,3 +626,13 @@ def test_what_a_selective_scorer_asks_first_goes_together_and_its_escalation_alo
     scored = run(samples(), [Selective(unsure, 1.0, second), other])
     assert [tags(request.messages[1].content) for request in model.requests] == [["a", "c"], ["b"]]
     assert rows(scored)["a"].reason.endswith("b 0")
+
+
+def test_samples_that_cannot_be_compared_fail_one_score_and_keep_no_other_waiting(monkeypatch):
+    def raises(self, other):
+        raise ValueError("ambiguous")
+
+    monkeypatch.setattr("judgekit.judges.together.Question.goes_with", raises)
+    scored = rows(run(samples(), prompted(together(Tagging()), "a", "b", "c")))
+    assert [scored[name].status for name in "abc"] == ["scored", "scored", "failed"]
+    assert "ambiguous" in scored["c"].reason

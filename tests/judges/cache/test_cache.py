@@ -370,9 +370,8 @@ def test_the_requests_of_one_who_was_killed_are_asked_when_the_lease_has_ended(s
 
 
 def test_a_claim_is_renewed_for_as_long_as_the_request_takes(two_caches, question, path, monkeypatch):
-    monkeypatch.setattr(
-        "judgekit.judges.cache.cache.CLAIM_LEASE_SECONDS", 0.03
-    )  # so that it is renewed every hundredth of a second
+    # so that it is renewed every hundredth of a second
+    monkeypatch.setattr("judgekit.judges.cache.cache.CLAIM_LEASE_SECONDS", 0.03)
     asked, one, _ = two_caches
 
     async def ask():

@@ -179,15 +179,6 @@ def test_a_cassette_takes_the_place_of_an_older_one_only_when_it_is_whole(tmp_pa
     assert [file.name for file in tmp_path.iterdir()] == ["out.jsonl"]
 
 
-def test_a_link_to_a_cassette_stays_a_link(tmp_path):
-    path, link = tmp_path / "out.jsonl", tmp_path / "link.jsonl"
-    path.write_text("older")
-    link.symlink_to(path)
-    write_cassette(link, [RecordedReply(key="k", reply=Reply(text=""))])
-    assert link.is_symlink()
-    assert path.read_text() == '{"key": "k", "reply": {"text": ""}}\n'
-
-
 @pytest.mark.parametrize(
     ("name", "found"),
     [("", "not a file; name another"), ("no/such/folder/out.jsonl", "[Errno 2] No such file or directory")],

@@ -353,6 +353,19 @@ def test_a_row_that_was_damaged_is_a_miss_and_is_replaced(opened, question, path
     assert replies.get(question().key) == Reply(text="again")
 
 
+def test_a_value_of_another_type_is_damage_too(opened, question, path):
+    replies = opened()
+    replies.put(question(), REPLY)
+    by_hand(  # as after a flipped bit in the header of a row; what is not STRICT takes any type
+        path,
+        "PRAGMA writable_schema = 1",
+        "UPDATE sqlite_schema SET sql = replace(sql, ' STRICT', '') WHERE name = 'replies'",
+        "PRAGMA writable_schema = RESET",
+        "UPDATE replies SET reply = x'00', at = 3",
+    )
+    assert replies.get(question().key) is None
+
+
 def test_a_reply_that_another_version_of_judgekit_wrote_is_a_miss(opened, question, path):
     replies = opened()
     replies.put(question(), REPLY)

@@ -10,7 +10,7 @@ import pytest
 
 from judgekit.errors import StoreError
 from judgekit.judges.cache.redis_replies import RedisReplyStore
-from judgekit.judges.cache.replies import Claim, ReplyDatabase
+from judgekit.judges.cache.replies import Claim
 from judgekit.judges.cache.store import PUTS_PER_CHECKPOINT, SQLiteReplyStore
 from judgekit.judges.redis.server import RedisServer
 from judgekit.judges.request import Reply
@@ -215,20 +215,6 @@ def test_checkpoints_wait_for_the_disk_in_the_thread(path, question):
     (thread,), copied = asyncio.run(ask())
     assert thread is not threading.main_thread()
     assert copied >= PUTS_PER_CHECKPOINT - 1
-
-
-def test_closing_waits_for_what_is_being_written(path, question):
-    async def ask():
-        store = await locked(path)
-        puts = [asyncio.create_task(store.put(question(repeat=repeat), REPLY)) for repeat in range(20)]
-        await asyncio.sleep(0)
-        await store.aclose()
-        await asyncio.gather(*puts)
-
-    asyncio.run(ask())
-    kept = ReplyDatabase(path)
-    assert len(list(kept.recorded())) == 20
-    kept.close()
 
 
 def test_closing_that_is_canceled_closes_all_the_same(path, question):

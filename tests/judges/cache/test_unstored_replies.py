@@ -106,6 +106,11 @@ def test_they_are_for_their_server_alone(store, question):
     assert len(files()) == 1
 
 
+def test_a_file_that_another_process_has_just_deleted_is_skipped(redis_server, monkeypatch):
+    monkeypatch.setattr(Path, "glob", lambda *_: [Path(".judgekit/unstored-deleted.jsonl")])
+    assert list(read_unstored(redis_server.address)) == []
+
+
 def test_a_damaged_file_is_an_error_that_names_it(redis_server, store, question):
     lose(store, question)
     (path,) = files()

@@ -276,9 +276,8 @@ def test_each_run_has_a_budget_of_its_own_and_a_named_one_is_shared(stub, questi
 
     assert [refused(run) for run in ("a", "b", "a")] == [1, 1, 3]
     assert [refused(run, name="team") for run in ("a", "b")] == [1, 3]
-    assert (
-        asyncio.run(refused_of(budget(asked, requests=3, name="team"), [question()] * 3)) == 2
-    )  # outside of runs, too
+    # outside of runs, too
+    assert asyncio.run(refused_of(budget(asked, requests=3, name="team"), [question()] * 3)) == 2
     assert spent(budget(asked, name="team"), "named team") == (
         3,
         3 * max_amount(question(), None).tokens,
@@ -326,9 +325,8 @@ def test_requests_that_wait_at_the_same_time_reserve_and_settle_together(stub, q
 @pytest.mark.parametrize("kind", ["file", "redis"])
 def test_leases_are_renewed_while_a_request_waits_for_room(stub, thousand, monkeypatch, redis_server, kind):
     monkeypatch.setattr("judgekit.judges.limits.budget_client.RESERVATION_LEASE_SECONDS", 0.3)
-    monkeypatch.setattr(
-        "judgekit.judges.limits.budget_client._LONGEST_PAUSE", 0.05
-    )  # shorter than the time between renewals
+    # shorter than the time between renewals
+    monkeypatch.setattr("judgekit.judges.limits.budget_client._LONGEST_PAUSE", 0.05)
     ends, others = redis_server.client, SQLiteSpending(Path("budgets.sqlite"))
     asked = stub([Reply(text="", usage=Usage(input_tokens=10, output_tokens=1), cost_usd=0.0)])
     held = budget(asked, name="team", tokens=1_200)

@@ -159,6 +159,19 @@ def most_in_a_minute(times, weights):
     return max(sum(w for t, w in zip(times, weights, strict=True) if start <= t < start + 60) for start in times)
 
 
+def test_a_pause_saves_nothing_up(question):
+    asked = Slow()
+
+    async def ask_twice():
+        limited = RateLimit(asked, queue(requests=60))
+        await ask(limited, [question()] * 2)
+        await asyncio.sleep(100)
+        await ask(limited, [question()] * 3)
+
+    run(ask_twice())
+    assert asked.times == pytest.approx([0, 1, 101, 102, 103])
+
+
 def test_tokens_are_spread_evenly_over_the_minute(question):
     asked = Slow()
     requests = [question(params={"max_tokens": 10 * repeat}) for repeat in range(100)]
@@ -200,21 +213,6 @@ def test_a_request_that_takes_more_than_a_minutes_tokens_goes_all_the_same(quest
     assert asked.times == pytest.approx([0, 120, 240], rel=0.01)
 
 
-def test_a_request_that_is_canceled_while_it_waits_takes_nothing(question):
-    asked = Slow()
-
-    async def ask_and_cancel():
-        limited = RateLimit(asked, queue(requests=1))
-        tasks = [asyncio.create_task(limited.complete(question())) for _ in range(5)]
-        await asyncio.sleep(1)
-        for task in tasks[1:4]:
-            task.cancel()
-        await asyncio.wait(tasks)
-
-    run(ask_and_cancel())
-    assert asked.times == pytest.approx([0, 60])
-
-
 # A provider that asks to wait
 
 
@@ -234,6 +232,18 @@ def test_a_wait_that_the_provider_names_holds_for_the_whole_account(question, ki
     assert asked.times == [0, 31, 32]
     assert other.times == [33]
     assert stranger.times == [0, 1]
+
+
+def test_the_longest_of_several_waits_holds(question):
+    asked = Slow(1, {0: RateLimitError("busy", retry_after=30), 1: RateLimitError("busy", retry_after=10)})
+    run(ask(RateLimit(asked, queue(2)), [question(repeat=repeat) for repeat in range(3)]))
+    assert asked.times == [0, 0, 31]
+
+
+def test_a_wait_of_more_than_a_minute_holds_nobody_up(question):
+    asked = Slow(1, {0: OverloadError("busy", retry_after=60.1)})
+    run(ask(RateLimit(asked, queue(1)), [question(repeat=repeat) for repeat in range(2)]))
+    assert asked.times == [0, 1]
 
 
 # A key or a quota that fails

@@ -31,6 +31,7 @@ from judgekit.errors import (
     OverloadError,
     RateLimitError,
     RejectedError,
+    ReplyError,
     UnreachableError,
 )
 from judgekit.judges.judge import Judge
@@ -370,6 +371,14 @@ def test_a_schema_that_the_model_cannot_be_held_to_is_never_dropped_unseen(monke
     assert server.requests == []
 
 
+def test_a_schema_is_sent_to_a_model_of_which_the_user_says_that_it_knows_them(server, complete):
+    server.script = [(503, {}, said())]
+    with pytest.raises(OverloadError):
+        complete(server.url, "featherless_ai/m", params={"allowed_openai_params": ["response_format"]})
+    [received] = server.requests
+    assert received.body["response_format"]["type"] == "json_schema"
+
+
 # Judges from end to end.
 
 
@@ -476,9 +485,8 @@ def test_faults_of_another_api_are_told_apart_as_well(server, complete, line, ex
 # Loops and threads
 
 
-@pytest.mark.parametrize(
-    "model", ["openai/judge-1", "hosted_vllm/judge-1"]
-)  # over the SDK, and over litellm's own client
+# over the SDK, and over litellm's own client
+@pytest.mark.parametrize("model", ["openai/judge-1", "hosted_vllm/judge-1"])
 def test_threads_with_loops_of_their_own_ask_at_once(server, question, warm, model):
     server.script = [server.says("x")]
     ready, found = threading.Barrier(4), []
@@ -678,6 +686,12 @@ def test_headers_are_sent_and_a_query_is_refused(server, complete, model):
     assert (sent["x-team"], sent["x-own-key"]) == ("a", PRIVATE)
     with pytest.raises(ConfigError, match=r"^litellm does not support query: "):
         complete(server.url, model, extras=RequestExtras(query={"api-version": "1"}))
+
+
+def test_a_reply_that_is_too_long_is_of_no_use(server, complete):
+    server.script = [server.says("x" * 20_000)]
+    with pytest.raises(ReplyError, match=rf"^litellm/openai/judge-1 at {server.url}: the reply has more than 10,000"):
+        complete(server.url, max_reply_bytes=10_000)
 
 
 @pytest.mark.parametrize("status", [200, 401, 500])

@@ -429,9 +429,8 @@ def test_no_price_is_lower_than_litellm_s_own(monkeypatch):
     types: Any = importlib.import_module("litellm.types.utils")
     version = importlib.metadata.version("litellm")
     models = json.loads((Path(litellm.__file__).parent / FILE).read_text())
-    monkeypatch.setattr(
-        "judgekit.judges.providers.price_list.from_json", lambda _: models
-    )  # once, and not for each of thousands
+    # once, and not for each of thousands
+    monkeypatch.setattr("judgekit.judges.providers.price_list.from_json", lambda _: models)
     checked: Counter[str] = Counter()
     unknown: set[str] = set()
     dice = random.Random(0)  # noqa: S311 - all models take half a minute

@@ -469,6 +469,12 @@ def test_a_function_takes_the_place_of_names():
     assert shown.trace.messages[2].tool_calls[0].name == "find"
 
 
+def test_a_function_is_not_asked_about_what_is_no_text_and_no_number():
+    args = {"yes": True, "no": False, "nothing": None}
+    shown = redact_sample(Sample.of([AIMessage("", tool_calls=[ToolCall("f", args)])]), lambda text: text.upper())
+    assert shown.trace.messages[0].tool_calls[0].args == {"YES": True, "NO": False, "NOTHING": None}
+
+
 # Before key, request and store
 
 
