@@ -348,6 +348,19 @@ def test_replay_answers_for_a_provider_that_nobody_knows_without_a_key(asked, tm
         asked(judge, repeat=1)
 
 
+def test_replay_of_a_reply_that_no_longer_fits_is_an_error_and_no_new_question(asked, tmp_path):
+    client = ScriptedClient([YES])
+    judge = Judge("any/m", client=client, cache=tmp_path / "replies.sqlite")
+    asked(judge)
+
+    def check(*_):
+        raise ValueError("not any more")
+
+    with pytest.raises(ReplyError, match="cannot be used: not any more"):
+        asked(judge.model_copy(update={"cache_mode": "replay"}), check=check)
+    assert len(client.requests) == 1
+
+
 def test_the_shipped_replies_answer_every_question_about_the_shipped_conversations(examples):
     """A changed word in a prompt, or in the rendering, shows here: see examples/rekey_replies.py."""
     judge = Judge("demo/handwritten", cache=examples / "replies.jsonl", cache_mode="replay")

@@ -82,6 +82,15 @@ def test_without_limits_nobody_waits_and_nothing_is_stored(machine, redis_server
     assert redis_server.client.keys() == []
 
 
+def test_other_accounts_have_limits_of_their_own(machine):
+    async def test():
+        one, other = machine(60), machine(60, account="other")
+        waits = [await one.take(), await one.take(), await other.take()]
+        assert waits == [0, pytest.approx(1 - BURST, abs=0.1), 0]
+
+    asyncio.run(test())
+
+
 def test_the_strictest_limit_holds(machine):
     async def test():
         one = machine(6_000)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 
 import pytest
 
@@ -30,10 +31,11 @@ def test_a_run_whose_replies_are_cached_loads_no_http_client_and_no_tls_context(
     assert json.loads(second.stdout) == [1.0, False, False], second.stderr
 
 
-def test_concurrent_requests_create_one_client_which_is_closed(stub, question):
+def test_concurrent_requests_create_one_client_in_a_thread_which_is_closed(stub, question):
     created = []
 
     def connect():
+        assert threading.current_thread() is not threading.main_thread()
         created.append(stub([Reply(text="{}")] * 3))
         return created[-1]
 
