@@ -422,6 +422,7 @@ def test_the_list_is_only_for_judges_whose_servers_cannot_be_asked(installed, op
 
 
 @needs_litellm
+@pytest.mark.processes
 def test_no_price_is_lower_than_litellm_s_own(monkeypatch):
     monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     monkeypatch.setenv("LITELLM_MODE", "PRODUCTION")
