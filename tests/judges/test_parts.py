@@ -283,7 +283,7 @@ def test_a_run_stopped_by_its_budget_pays_nothing_twice(server, tmp_path):
 @pytest.mark.processes
 def test_a_killed_run_pays_nothing_twice(server, tmp_path):
     """Parts whose replies had arrived when the process was killed are not asked for again."""
-    slow = 4
+    slow = 3
 
     async def slowly(received):
         if len(server.requests) > 5:
@@ -301,7 +301,7 @@ def test_a_killed_run_pays_nothing_twice(server, tmp_path):
     process = subprocess.Popen(command)  # noqa: S603
     while len(server.requests) < 8 and process.poll() is None:
         time.sleep(0.05)
-    time.sleep(1)  # the first five are stored
+    time.sleep(0.5)  # the first five are stored
     process.kill()
     process.wait()
     slow, before = 0, len(server.requests)

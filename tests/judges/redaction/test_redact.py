@@ -442,7 +442,7 @@ sample = Sample.of([HumanMessage("a@x.org")], reference="b@x.org", reference_top
 print(redact_sample(sample, ["email"]).model_dump_json(exclude={"id"}))
 """
     path = os.pathsep.join(sys.path)
-    said = {run_python("-c", program, PYTHONHASHSEED=str(seed), PYTHONPATH=path).stdout for seed in range(4)}
+    said = {run_python("-c", program, PYTHONHASHSEED=str(seed), PYTHONPATH=path).stdout for seed in range(2)}
     assert len(said) == 1
     assert said.pop().count("<email ") == 4
 
