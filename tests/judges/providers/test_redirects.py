@@ -124,7 +124,7 @@ def test_no_redirect_is_followed_without_aiohttp(addresses, environment, questio
     monkeypatch.setattr("litellm.disable_aiohttp_transport", True)
     url, first, second = addresses
     [problems] = ask_each(url, LitellmClient, [model], question, times=len(CODES)).values()
-    assert all("does not follow: check the base_url" in str(error) for error in problems)
+    assert all("does not follow. Check the base_url" in str(error) for error in problems)
     assert (len(first), second) == (len(CODES), [])
 
 
@@ -154,7 +154,7 @@ def test_the_openai_provider_follows_no_redirect(addresses, question, monkeypatc
     monkeypatch.setattr("openai.DefaultAioHttpClient", getattr(importlib.import_module("openai"), kind))
     url, first, second = addresses
     [problems] = ask_each(url, OpenAIClient, ["m"], question, times=len(CODES)).values()
-    assert all("does not follow: check the base_url" in str(error) for error in problems)
+    assert all("does not follow. Check the base_url" in str(error) for error in problems)
     assert (len(first), second) == (len(CODES), [])
 
 
