@@ -66,9 +66,10 @@ def test_a_judge_that_is_not_there_ends_the_command_with_one_message(cli, nobody
     assert "contains no runs" in cli("runs").out  # nothing was scored
 
 
-def test_other_scorers_go_on_and_gates_see_what_is_missing(cli, nobody, conversations):
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.processes)])
+def test_other_scorers_go_on_and_gates_see_what_is_missing(cli, nobody, conversations, workers):
     config(qwen=nobody)
-    words = ("--scorer", GOAL, "--scorer", F1, "--gate", f"{GOAL}.coverage >= 0.5")
+    words = ("--scorer", GOAL, "--scorer", F1, "--workers", workers, "--gate", f"{GOAL}.coverage >= 0.5")
     ended = cli("run", conversations(60), *words)
     run = Run.stored()
     assert (ended.code, scored(run, F1), run.summary[GOAL].missing) == (1, 60, 60)
