@@ -164,7 +164,7 @@ def _parent_key(event: JsonObject) -> tuple[str, str] | None:
 
 def _record(identity: str, key: tuple[str, str], events: Sequence[JsonObject]) -> JsonValue:
     root = next((event for event in events if "span_id" not in event or _key(event) == key), dict[str, JsonValue]())
-    facts = {name: root[name] for name in FACT_COLUMNS - {"metadata"} if root.get(name) is not None}
+    facts = {name: root[name] for name in sorted(FACT_COLUMNS - {"metadata"}) if root.get(name) is not None}
     if key[0]:
         facts["id"] = identity
     elif root.get("id") is not None:
