@@ -178,7 +178,7 @@ def test_a_test_whose_judge_is_down_fails_with_what_was_found(suite, monkeypatch
     done.assert_outcomes(failed=1)
     done.stdout.re_match_lines(
         [
-            rf"E +AssertionError: tone of sample 's1': JudgeDownError: openai/qwen at {url}: .*; tried 4 times in .*base_url"
+            rf"E +AssertionError: tone of sample 's1': JudgeDownError: the judge is down: .*base_url. openai/qwen at {url}: .*; tried 4 times in "
         ]
     )
 

@@ -1,19 +1,42 @@
 """Scoring by several executors at once: this process, worker processes, and the workers of a Ray cluster."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Protocol, TypeAlias
 
 from judgekit.errors import STOPS_JUDGE, JudgeError
+from judgekit.jobs.building import Workers
+from judgekit.jobs.interrupts import InterruptHandler
 from judgekit.jobs.many.job import ScoringJob
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.progress import Tally
+from judgekit.runs.rows import RunRecord
 from judgekit.runs.runner import Task, score_run
+from judgekit.runs.store import RunStore
+from judgekit.score import ScoreStatus
 from judgekit.scoring import Scorer
 
-if TYPE_CHECKING:
-    from judgekit.jobs.session import Session
+
+class SharedSession(Protocol):
+    """The part of a `judgekit.jobs.session.Session` that its executors need."""
+
+    store: RunStore
+    record: RunRecord
+    scorers: Sequence[Scorer]
+    before: RunRecord | None
+    first_scorer: int
+    concurrency: int
+    workers: Workers
+    from_store: bool
+    retried: Collection[ScoreStatus]
+    problems: ReadingProblems
+    interrupts: InterruptHandler
+
+    def print_line(self, line: str) -> None:
+        """Print a line where the progress is shown."""
+        ...
+
 
 Execute: TypeAlias = Callable[[ScoringJob, Tally, Callable[[], bool]], Awaitable[ReadingProblems]]
 """Makes the missing scores of a job, counts them, and writes them into its run, until all is done or work is to stop.
@@ -23,7 +46,7 @@ sent to other processes, which build its scorers from their specs.
 """
 
 
-async def score_with_workers(session: "Session", tally: Tally, own_tasks: Iterable[Task]) -> None:
+async def score_with_workers(session: SharedSession, tally: Tally, own_tasks: Iterable[Task]) -> None:
     """Make the missing scores of a session with its workers, and in this process with the scorers that need it.
 
     A judge that stops does not end the work of other executors.
@@ -51,7 +74,7 @@ async def score_with_workers(session: "Session", tally: Tally, own_tasks: Iterab
         raise stopped[0]
 
 
-def _executors(session: "Session", own_tasks: Iterable[Task]) -> Sequence[tuple[Execute, ScoringJob]]:
+def _executors(session: SharedSession, own_tasks: Iterable[Task]) -> Sequence[tuple[Execute, ScoringJob]]:
     """Return the executors of a session, each with its job."""
 
     def in_this_process(tasks: Iterable[Task], scorers: Sequence[Scorer]) -> Execute:
