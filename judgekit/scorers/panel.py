@@ -55,9 +55,9 @@ _STOPPED = {kind.__name__: kind for kind in STOPS_JUDGE}
 
 @dataclass(frozen=True)
 class Panel(SyncScore):
-    """1 if most of its members say so; their votes become one verdict by majority or another rule.
+    """1 if most of its members vote for 1; their votes become one verdict, by majority or another rule.
 
-    A value is a vote. A skip is a vote as well, that the question does not apply. An abstention is a vote for nothing,
+    A value is a vote. A skip is a vote as well, that the question does not apply. An abstention supports no value,
     but counts as a vote, because a member that looked and could not decide is a reason to doubt the others. A failure
     is no vote, because it says nothing about the sample. It fails the panel, so that no verdict rests on fewer members
     than requested. With a ``quorum``, failed members are left out as long as that many others gave a value or skipped;
