@@ -37,14 +37,17 @@ class SampleSearch(RunFile):
     ) -> tuple[Sequence[int], int]:
         """Return the numbers of ``limit`` samples that pass the filters, from ``start`` on, and how many pass them."""
         sql, values = _conditions(run, scorers, filters)
-        total = next(self._select(f"SELECT count(*) FROM samples WHERE {sql}", *values))[0]  # noqa: S608 - our own names
         order, _, scorer = filters.get("sort", "").partition(":")
-        by, tables = ("length(id), id, number" if order == "id" else "number"), "samples"
+        by, tables, ordering = ("length(id), id, number" if order == "id" else "number"), "samples", list[object]()
         if order in _ORDERS and scorer in scorers:
-            by, values = _ORDERS[order], [run, scorers.index(scorer), *values]
+            by, ordering = _ORDERS[order], [run, scorers.index(scorer)]
             tables += " LEFT JOIN (SELECT sample, value FROM scores WHERE run = ? AND scorer = ?) ON sample = number"
-        sql = f"SELECT number FROM {tables} WHERE {sql} ORDER BY {by} LIMIT ? OFFSET ?"  # noqa: S608
-        return [number for (number,) in self._select(sql, *values, limit, start)], total
+        select = f"SELECT number FROM {tables} WHERE {sql} ORDER BY {by} LIMIT ? OFFSET ?"  # noqa: S608 - our own names
+        if len(values) > 1:  # filters read all scores, so one pass finds and counts
+            passing = [number for (number,) in self._select(select, *ordering, *values, -1, 0)]
+            return passing[start : None if limit < 0 else start + limit], len(passing)
+        numbers = [number for (number,) in self._select(select, *ordering, *values, limit, start)]
+        return numbers, next(self._select("SELECT count(*) FROM samples WHERE run = ?", run))[0]
 
     def filter_choices(self, run: int, scorers: Sequence[str]) -> dict[str, JsonValue]:
         """Return what samples can be filtered by: domains, labels of scores by scorer, and the frequent labels of samples."""
