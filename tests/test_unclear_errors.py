@@ -40,6 +40,11 @@ def test_a_scorer_in_a_module_of_the_working_folder_is_named_by_it(tmp_path, mon
     assert ScorerSpec.parse("nowhere_to_be_found:calm").name == "nowhere_to_be_found"
 
 
+def test_a_column_has_one_meaning():
+    with pytest.raises(ConfigError, match="--column a=reference: 'a' is given twice"):
+        options.parse_columns(["a=response", "a=reference"])
+
+
 def test_a_column_that_is_misspelled_names_the_nearest():
     with pytest.raises(
         ConfigError, match=r"--column a=respons: no column of judgekit is called 'respons'. Did you mean 'resp"
