@@ -204,6 +204,7 @@ def test_a_part_that_cannot_be_used_is_asked_again_alone(fault):
     scored = run(samples(), prompted(together(model), "a", "b", "c"))
     assert [tags(request.messages[1].content) for request in model.requests] == [["a", "b", "c"], ["b"]]
     assert len(model.requests[1].messages) == 2  # it is no correction
+    assert [request.is_follow_up for request in model.requests] == [False, True]  # which goes before new questions
     assert {name: score.reason for name, score in rows(scored).items()} == {name: f"{name} 0" for name in "abc"}
     assert [len(score.calls) for score in rows(scored).values()] == [1, 2, 1]
     assert "asked_together" not in rows(scored)["b"].details
