@@ -170,7 +170,7 @@ def test_a_signal_to_all_of_them_ends_them_and_keeps_what_is_done(at_work, early
     else:
         done = len(Run.stored())
         assert 0 < done < MANY
-        assert f"{done:,} of {MANY:,}" in out
+        assert re.search(rf"{done:,} of ({MANY:,}|(at least|about) [\d,]+) ", out)  # it may still count
         assert others[-2:] == [
             f"saved as run 1 in {DEFAULT_RUNS_PATH}",
             "interrupted; judgekit resume 1 continues from here",
