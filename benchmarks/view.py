@@ -1,4 +1,4 @@
-"""What `judgekit view` takes: start, memory, the list of 500 runs, and pages of two runs of many samples.
+"""The time and memory that `judgekit view` takes: start, the list of 500 runs, and pages of two runs of many samples.
 
 python benchmarks/view.py [SAMPLES] [RUNS]
 """

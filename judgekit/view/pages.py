@@ -36,7 +36,7 @@ class KeptPage(NamedTuple):
 
     @property
     def compared(self) -> "Comparison":
-        """The comparison, of the page of one."""
+        """The comparison whose page this is."""
         assert self.comparison is not None  # noqa: S101 - its key has two runs
         return self.comparison
 

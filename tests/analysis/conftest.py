@@ -64,7 +64,7 @@ def _judged(
 def imperfect(
     n: int, share: float = 0.7, sensitivity: float = 0.95, specificity: float = 0.85, seed: int = 0
 ) -> Verdicts:
-    """What is so of n samples, and what a judge with these errors says."""
+    """The true verdicts of n samples, and those of a judge with these error rates."""
     dice = random.Random(seed)  # noqa: S311 - no secret
     truth = [float(dice.random() < share) for _ in range(n)]
     right = [dice.random() < (sensitivity if one else specificity) for one in truth]
@@ -81,7 +81,7 @@ def drawn_from(
     seed: int = 0,
     **fields: object,
 ) -> list[HumanLabel]:
-    """What people say of samples of a run that are drawn."""
+    """Human labels of samples drawn from a run."""
     return [
         HumanLabel(
             sample=drawn.id,

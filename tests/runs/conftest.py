@@ -1,4 +1,4 @@
-"""What the tests of runs share: a folder of their own, and a run of given rows."""
+"""Fixtures of the tests of runs: a folder of their own, and a run of given rows."""
 
 from collections.abc import Callable
 from pathlib import Path
