@@ -56,8 +56,6 @@ CASES = [
     ("openai-chat-chunks", [{"choices": [], "prompt_filter_results": []}, CHUNK]),
     ("openai-chat-chunks", [[CHUNK], [CHUNK]]),
     ("openai-responses", {"model": "m", "input": [CHAT]}),
-    ("tau-bench", [{"task_id": 0, "reward": 1.0, "info": {}, "traj": [CHAT], "trial": 0}]),
-    ("tau-bench", {"task_id": 0, "reward": 1.0, "info": {}, "traj": []}),
     ("rows", {"input": "Hi", "output": None}),
     ("rows", {"response": "a"}),
     ("rows", {"question": "q", "answer": "a"}),

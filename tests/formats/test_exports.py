@@ -215,7 +215,6 @@ SYSTEMS = {
     "langfuse": "langfuse",
     "langsmith": "langsmith",
     "oai": "openai-evals",
-    "oaievals_oss_record": "openai-evals-log",
     "oaievals_oss_samples": "openai-evals",
     "phoenix": "phoenix",
     "phoenix_df": "openinference",
@@ -230,6 +229,7 @@ REFUSED = {
     "langsmith_dataset.csv": "if the column has another name: --column question=input",
     "langsmith_feedback.jsonl": "contains scores of LangSmith and no conversations",
     "oai_eval.json": "score its output items, with scorers in place of its graders",
+    "oaievals_oss_record.jsonl": "unknown format: found an object with the keys 'spec'",
     "promptfoo_cli_out.csv": "write promptfoo eval -o results.json",
 }
 """Files without samples, or whose columns could mean two things, and what helps."""

@@ -30,7 +30,6 @@ from judgekit.formats.readers.mlflow import MLflowReader
 from judgekit.formats.readers.openai_agents import OpenAIAgentsReader
 from judgekit.formats.readers.openai_chat import OpenAIChatChunksReader, OpenAIChatReader
 from judgekit.formats.readers.openai_evals import OpenAIEvalsReader
-from judgekit.formats.readers.openai_evals_log import OpenAIEvalsLogReader
 from judgekit.formats.readers.openai_responses import OpenAIResponsesReader, OpenAIResponsesStreamReader
 from judgekit.formats.readers.openinference import OpenInferenceReader
 from judgekit.formats.readers.otel import OTelReader
@@ -46,8 +45,6 @@ from judgekit.formats.readers.sharegpt import ShareGPTReader
 from judgekit.formats.readers.smolagents import SmolagentsReader
 from judgekit.formats.readers.swe_agent import SWEAgentReader
 from judgekit.formats.readers.tau2 import Tau2Reader
-from judgekit.formats.readers.tau_bench import TauBenchReader
-from judgekit.formats.readers.toolbench import ToolBenchReader
 from judgekit.formats.readers.vercel import VercelReader
 from judgekit.formats.readers.weave import WeaveReader
 from judgekit.formats.readers.who_when import WhoWhenReader
@@ -56,12 +53,12 @@ from judgekit.registry import entry_point_references, find_object
 READERS: dict[str, Reader] = {
     reader.name: reader
     for reader in (
-        *(JudgekitReader(), Tau2Reader(), TauBenchReader(), OpenAIChatChunksReader(), AnthropicReader()),
+        *(JudgekitReader(), Tau2Reader(), OpenAIChatChunksReader(), AnthropicReader()),
         *(AnthropicStreamReader(), BedrockReader(), StrandsReader(), ClaudeCodeReader(), QwenCodeReader()),
         *(OpenAIResponsesReader(), OpenAIResponsesStreamReader(), OpenAIAgentsReader(), OpenAIEvalsReader()),
-        *(OpenAIEvalsLogReader(), CodexReader(), CodexExecReader(), VercelReader(), RagasReader(), GeminiReader()),
+        *(CodexReader(), CodexExecReader(), VercelReader(), RagasReader(), GeminiReader()),
         *(ADKReader(), ADKEvalReader(), DeepevalReader(), PromptfooReader(), SWEAgentReader(), ShareGPTReader()),
-        *(HuggingFaceReader(), ToolBenchReader(), WhoWhenReader(), OTelReader(), OpenInferenceReader()),
+        *(HuggingFaceReader(), WhoWhenReader(), OTelReader(), OpenInferenceReader()),
         *(MLflowReader(), AtifReader(), InspectReader(), BraintrustReader(), PhoenixReader(), WeaveReader()),
         *(LangChainReader(), LangfuseReader(), LangSmithReader(), PydanticAIReader(), LlamaIndexReader()),
         *(HaystackReader(), SemanticKernelReader(), AutoGenReader(), SmolagentsReader(), OpenAIChatReader()),

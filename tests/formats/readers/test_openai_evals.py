@@ -8,21 +8,19 @@ from judgekit import read
 from judgekit.errors import TraceError
 from judgekit.formats.detect import detect
 from judgekit.formats.readers.openai_evals import OpenAIEvalsReader
-from judgekit.formats.readers.openai_evals_log import OpenAIEvalsLogReader
 
-READER, LOG = OpenAIEvalsReader(), OpenAIEvalsLogReader()
+READER = OpenAIEvalsReader()
 UUID = "a2486074-d803-4445-b431-ad2262e85d47"
 EXPORTS = {
     "oai_item_sample.jsonl": ("openai-evals", 1, ["assistant"], [0], [0]),
     "oai_items.jsonl": ("openai-evals", 2, [], [0, 0], [0, 0]),
     "oai_output_items.jsonl": ("openai-evals", 2, ["developer", "user", "assistant"] * 2, [0, 0], [2, 2]),
     "oai_output_items_page.json": ("openai-evals", 2, ["developer", "user", "assistant"] * 2, [0, 0], [2, 2]),
-    "oaievals_oss_record.jsonl": ("openai-evals-log", 1, ["user", "assistant"], [1], [1]),
     "oaievals_oss_samples.jsonl": ("openai-evals", 2, ["system", "user", "user"], [1, 2], [0, 0]),
 }
 """By file, counted by hand: the format, samples, the roles of all messages, and by sample references and labels.
 
-No file has tool calls. ``oai_eval.json``, an eval's definition, is refused.
+No file has tool calls. ``oai_eval.json``, an eval's definition, and ``oaievals_oss_record.jsonl``, a log of the repository, are refused.
 """
 
 
@@ -75,7 +73,7 @@ def warned(sample):
 
 
 def test_every_file_is_read_whole(exports):
-    assert exports.keys() == EXPORTS.keys() | {"oai_eval.json"}
+    assert exports.keys() == EXPORTS.keys() | {"oai_eval.json", "oaievals_oss_record.jsonl"}
     for name, (name_of_format, count, roles, references, labels) in EXPORTS.items():
         told: list[TraceError] = []
         samples = list(read(exports[name], on_error=told.append))
@@ -163,11 +161,6 @@ def test_what_is_known_of_a_request_without_an_answer_is_kept(forgotten):
     for record in ({"item": {"a": 1}, "sample": held}, {"item": {"input": "q"}, "sample": held | {"output": []}}):
         assert made(record).trace.extra["sample"]["model"] == "m"
         assert forgotten(READER, record) == []
-    document = [
-        event(0, "sampling", {"sampled": None, "model": "m", "usage": usage}),
-        event(1, "match", {"sampled": "4"}),
-    ]
-    assert forgotten(LOG, document) == []
 
 
 def test_an_answer_may_lack_its_role_and_hold_calls():
@@ -315,85 +308,3 @@ def test_ideals_are_references():
     assert (sample.references, sample.fields) == (("4", "4"), {"choice": "A"})
     assert made({"input": "2+2?", "ideal": 4}).reference == "4"
     assert made({"input": "2+2?", "ideal": None}).all_references == ()
-
-
-def event(number, kind, data, sample="s.0", **fields):
-    about = {"created_by": "", "created_at": "2026-01-01 12:00:00.5+00:00", "run_id": "23"}
-    return {"event_id": number, "sample_id": sample, "type": kind, "data": data, **about, **fields}
-
-
-SPEC = {"spec": {"completion_fns": ["gpt-4"], "eval_name": "s", "run_id": "23"}}
-ASKED = [{"role": "user", "content": "2+2?"}]
-
-
-def logged(*events):
-    return [LOG.sample(record, index) for index, record in enumerate(LOG.records([SPEC, *events]))]
-
-
-def test_events_are_joined_by_their_sample(intact):
-    events = [
-        event(0, "sampling", {"prompt": ASKED, "sampled": ["4"], "model": "m", "usage": {"prompt_tokens": 5}}),
-        event(1, "sampling", {"prompt": "3+3?", "sampled": "6"}, sample="s.1"),
-        event(2, "match", {"correct": True, "expected": ["4", "four"], "picked": "4"}),
-        event(3, "metrics", {"f1": 0.5, "words": ["a"]}),
-        event(4, "match", {"correct": False, "expected": "7", "picked": None}, sample="s.1"),
-    ]
-    first, second = logged(*events)
-    assert (first.id, first.group, first.references) == ("s.0", "s.0", ("4", "four"))
-    assert [one.text for one in first.trace.messages] == ["2+2?", "4"]
-    answer = first.trace.messages[-1]
-    assert (answer.model, answer.usage.input_tokens, answer.timestamp.second) == ("m", 5, 0)
-    assert [(one.name, one.value, one.source, one.reason) for one in first.trace.labels] == [
-        ("match", True, "benchmark", "picked 4"),
-        ("f1", 0.5, "unknown", None),
-    ]
-    assert ([one.text for one in second.trace.messages], second.reference) == (["3+3?", "6"], "7")
-    assert first.trace.metadata == {"run_id": "23", "eval_name": "s"}
-    document = [SPEC, *events, {"final_report": {"accuracy": 0.5}}]
-    intact(LOG, document)
-
-
-def test_calls_that_continue_the_conversation_are_part_of_it():
-    longer = [*ASKED, {"role": "assistant", "content": "4"}, {"role": "user", "content": "Sure?"}]
-    [sample] = logged(
-        event(0, "sampling", {"prompt": ASKED, "sampled": ["4"], "model": "m"}),
-        event(1, "sampling", {"prompt": longer, "sampled": ["Yes"]}),
-    )
-    assert [one.text for one in sample.trace.messages] == ["2+2?", "4", "Sure?", "Yes"]
-    assert sample.trace.messages[1].model == "m"
-
-
-def test_the_call_of_a_grader_is_not_part_of_the_conversation():
-    [sample] = logged(
-        event(0, "sampling", {"prompt": ASKED, "sampled": ["4"]}),
-        event(1, "sampling", {"prompt": "Is 4 right?", "sampled": ["Yes"]}),
-        event(2, "metrics", {"choice": "Yes"}),
-    )
-    assert [one.text for one in sample.trace.messages] == ["2+2?", "4"]
-    assert warned(sample) == {"events": "1 model call next to the conversation, such as a grader's"}
-    assert [(one.name, one.value, one.source) for one in sample.trace.labels] == [("choice", "Yes", "judge")]
-    assert sample.trace.extra["events"][1]["data"] == {"prompt": "Is 4 right?", "sampled": ["Yes"]}
-
-
-def test_several_sampled_answers_are_told():
-    [sample] = logged(event(0, "sampling", {"prompt": ASKED, "sampled": ["4", "5"]}))
-    assert sample.trace.messages[-1].extra == {"choices": ["5"]}
-    assert warned(sample)["events[0].data.sampled"].startswith("2 choices; the first is read")
-    [sample] = logged(event(0, "sampling", {"prompt": ASKED, "sampled": []}))
-    assert [one.role for one in sample.trace.messages] == ["user"]
-    assert warned(sample)["events[0].data.sampled"] == "contains no answer"
-
-
-def test_a_log_without_calls_has_the_answers_that_were_matched():
-    [sample] = logged(event(0, "match", {"correct": True, "expected": "4", "picked": "4", "sampled": "4."}))
-    assert [(one.role, one.text) for one in sample.trace.messages] == [("assistant", "4.")]
-    with pytest.raises(TraceError, match=r"the sample 's\.0' has no model call"):
-        logged(event(0, "error", {"type": "APIError", "message": "down"}))
-    with pytest.raises(TraceError, match="the log contains no events of samples"):
-        LOG.records([SPEC, {"final_report": {}}])
-
-
-def test_a_failed_sample_says_so():
-    error = event(1, "error", {"type": "APIError", "message": "down"})
-    [sample] = logged(event(0, "sampling", {"prompt": ASKED, "sampled": ["4"]}), error)
-    assert warned(sample)["events[1].data"] == "the sample failed: APIError: down"
