@@ -205,7 +205,6 @@ class Session:
                 concurrency=self.concurrency,
                 should_stop=lambda: self.interrupts.signal is not None,
                 emit=tally.add,
-                is_new=self.before is None,
             )
 
     def _tally(self) -> Tally:

@@ -14,10 +14,9 @@ from typing import Any
 from judgekit.database import ACCESS_CODES, DATABASE_ERRORS, connect, enable_wal, result_code, schema_version
 from judgekit.errors import StoreError
 from judgekit.locations import require_local
-from judgekit.runs.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, is_intact
+from judgekit.runs.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION
 from judgekit.runs.units import CopiedRecording, RunUnits
 
-_MOST_DICTIONARIES = 50  # in memory
 _COPIED = """
     WITH counted AS (
         SELECT recording_hash AS hash, "group", count(*) AS samples, min(number) AS first FROM samples
@@ -40,7 +39,6 @@ class RunFile:
     def __init__(self, path: Path | str | None = None, *, read_only: bool = False) -> None:
         self.path = None if path is None else require_local(path, "runs are kept in a SQLite file, which must be local")
         self.read_only = read_only
-        self._dictionaries: dict[tuple[int, int], bytes | None] = {}
         self._units: tuple[object, RunUnits] | None = None
         path = self.path
         if path is not None and path.is_dir():
@@ -110,18 +108,6 @@ class RunFile:
             return self.path.stat().st_ino == self._inode
         except FileNotFoundError:
             return False
-
-    def _dictionary(self, conversation: tuple[Any, ...]) -> bytes | None:
-        """Return the dictionary that a conversation is compressed with; ``None`` if either is damaged."""
-        if not is_intact(conversation):
-            return None
-        run, _, dictionary, *_ = conversation
-        if (run, dictionary) not in self._dictionaries:
-            if len(self._dictionaries) == _MOST_DICTIONARIES:
-                self._dictionaries.clear()
-            row = next(self._select("SELECT * FROM dictionaries WHERE run = ? AND id = ?", run, dictionary), None)
-            self._dictionaries[run, dictionary] = row[2] if row is not None and is_intact(row) else None
-        return self._dictionaries[run, dictionary]
 
     def copied_recordings(self, run: int) -> Sequence[CopiedRecording]:
         """Return the recordings that several samples have, by group."""

@@ -1,5 +1,6 @@
 """The runs in a file: records, rows, conversations; one file, as each method is a query of the same tables (over 450 lines)."""
 
+import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from judgekit.errors import StoreError
 from judgekit.runs.hashes import SampleHashes
 from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, Row, RunDescription, RunRecord, ScorerResult
 from judgekit.runs.sample_search import SampleSearch
-from judgekit.runs.schema import KEYS, IssueRow, LabelRow, SampleRow, ScoreRow, decompress, is_intact
+from judgekit.runs.schema import KEYS, IssueRow, LabelRow, SampleRow, ScoreRow, is_intact
 from judgekit.runs.units import RunUnits
 from judgekit.runs.usage import ConversationUsage
 from judgekit.score import JudgeCall, JudgeExchange, Score, ScoreStatus
@@ -344,12 +345,12 @@ class RunReader(SampleSearch):
     def has_all_conversations(self, run: int) -> bool:
         """Return whether the conversations of all samples of a run are stored."""
         conversations = self._select("SELECT * FROM conversations WHERE run = ?", run)
-        return sum(self._dictionary(row) is not None for row in conversations) == self.counts(run).samples
+        return sum(map(is_intact, conversations)) == self.counts(run).samples
 
     def has_conversation(self, run: int, number: int) -> bool:
         """Return whether the conversation of a sample is stored."""
         row = next(self._select(_CONVERSATION, run, number), None)
-        return row is not None and self._dictionary(row) is not None
+        return row is not None and is_intact(row)
 
     def damaged(self, run: int, numbers: Collection[int] | None = None) -> DamagedRows:
         """Return the conversations and judge replies of a run, or of some of its samples, that are damaged."""
@@ -357,12 +358,8 @@ class RunReader(SampleSearch):
         conversations = self._select(*_of("conversations", "number", run, numbers))
         exchanges = self._select(*_of("exchanges", "sample", run, numbers))
         return DamagedRows(
-            frozenset(number for _, number, *row in conversations if self._dictionary((run, number, *row)) is None),
-            frozenset(
-                (number, names.get(scorer, ""), call)
-                for _, number, scorer, call, *row in exchanges
-                if not is_intact((run, number, scorer, call, *row))
-            ),
+            frozenset(row[1] for row in conversations if not is_intact(row)),
+            frozenset((row[1], names.get(row[2], ""), row[3]) for row in exchanges if not is_intact(row)),
         )
 
     def conversations(
@@ -386,9 +383,9 @@ class RunReader(SampleSearch):
                 if sample_filter(number):
                     row: tuple[Any, ...] = next(self._select(_CONVERSATION, run, number), (0,))
                     what = f"sample {number} of run {run}"
-                    if (dictionary := self._dictionary(row)) is None:
+                    if not is_intact(row):
                         raise self._damaged(what)
-                    yield number, self._unpacked(Sample, row[-2], what, dictionary)
+                    yield number, self._unpacked(Sample, row[-2], what)
 
     def exchanges(
         self, run: int, except_scorers: Collection[tuple[int, str, int]] = (), numbers: Collection[int] | None = None
@@ -400,22 +397,20 @@ class RunReader(SampleSearch):
         Raises:
             StoreError: One of them is damaged, and not listed in ``except_scorers``.
         """
-        scorers = {
-            index: (scorer.name, scorer.exchange_dictionary) for index, scorer in enumerate(self.record(run).scorers)
-        }
+        scorers = self._names(run)
         sql, *values = _of("exchanges", "sample", run, numbers)
         for row in self._select(f"{sql} ORDER BY sample, scorer, call", *values):
             _, number, index, call, body, _ = row
-            scorer, dictionary = scorers.get(index, ("", b""))
+            scorer = scorers.get(index, "")
             if (number, scorer, call) not in except_scorers:
                 what = f"a judge's reply about sample {number} of run {run}"
                 if not is_intact(row):
                     raise self._damaged(what)
-                yield number, scorer, call, self._unpacked(JudgeExchange, body, what, dictionary)
+                yield number, scorer, call, self._unpacked(JudgeExchange, body, what)
 
-    def _unpacked(self, kind: type[PackedRecord], body: bytes, what: str, dictionary: bytes) -> PackedRecord:
+    def _unpacked(self, kind: type[PackedRecord], body: bytes, what: str) -> PackedRecord:
         with self._reading(what):
-            return kind.model_validate_json(decompress(body, dictionary))
+            return kind.model_validate_json(zlib.decompress(body))
 
 
 def _of(table: str, column: str, run: int, numbers: Collection[int] | None) -> tuple[str, int, *tuple[object, ...]]:

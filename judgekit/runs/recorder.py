@@ -35,8 +35,6 @@ STAMP_SECONDS = 10
 _MOST_WAITING = 500  # rows that may wait for a running write before scoring waits for it too
 _TOGETHER = 50  # rows of one statement
 _ID_BITS = 62
-_DICTIONARY_BYTES = 2**15  # the most that zlib looks back
-_WITH_ONE_DICTIONARY = 1_000  # conversations that are lost if the dictionary is damaged
 
 _TableRow: TypeAlias = tuple[object, ...]
 
@@ -71,22 +69,15 @@ class Recorder:
     """A writer of samples, scores and judge calls into a run, in batches of a tenth of a second.
 
     A process that is killed loses no more than one batch and the work in progress. Within `writing`, a thread writes on
-    its own connection, so that neither the disk nor a lock held by another program blocks the event loop. A run that
-    ``is_new`` has no scores to replace, even if other processes write into it too.
+    its own connection, so that neither the disk nor a lock held by another program blocks the event loop.
     """
 
-    def __init__(
-        self, store: RunStore, record: RunRecord, textless: TextRemover | None = None, *, is_new: bool = False
-    ) -> None:
+    def __init__(self, store: RunStore, record: RunRecord, textless: TextRemover | None = None) -> None:
         self._store = store
         self._run, self._id = record.number, record.id
         self._textless = None if record.keeps_text else textless or TextRemover()
         self._indexes = {scorer.name: index for index, scorer in enumerate(record.scorers)}
         self._scorers = record.scorers
-        self._conversations = 0
-        self._dictionary = 0
-        self._packer = zlib.compressobj(COMPRESSION_LEVEL)
-        self._is_new = is_new or store.is_empty(record.number)
         self._attempts: dict[tuple[int, int], _Attempt] = {}
         self._waiting = _Batch()
         self._writing: asyncio.Future[None] | None = None
@@ -113,17 +104,8 @@ class Recorder:
             *SampleHashes.of(sample, keeps_text=self._textless is None),
             recording_hash(sample, self._id),
         )
-        if self._textless is not None or (not self._is_new and self._store.has_conversation(self._run, index)):
-            return
-        if (body := _body(hash_media(sample))) is not None:
-            if not self._conversations % _WITH_ONE_DICTIONARY:  # they have much in common, such as the system message
-                dictionary = body[-_DICTIONARY_BYTES:]
-                self._dictionary = self._random.getrandbits(_ID_BITS)
-                self._packer = zlib.compressobj(COMPRESSION_LEVEL, zdict=dictionary)
-                self._add("dictionaries", self._dictionary, dictionary)
-            self._conversations += 1
-            packer = self._packer.copy()
-            self._add("conversations", index, self._dictionary, packer.compress(body) + packer.flush())
+        if self._textless is None and (body := _body(hash_media(sample))) is not None:
+            self._add("conversations", index, body)
 
     def add_ledger(self, index: int, scorer: str, calls: list[JudgeCall]) -> None:
         """Register the ledger of a score in progress. Its calls were paid for, whether or not the score is kept."""
@@ -156,18 +138,16 @@ class Recorder:
         attempt = self._attempts.pop((row.index, scorer), None)
         if attempt is not None and attempt.written:
             self._waiting.kept_calls.append((self._run, attempt.id))
-        if not self._is_new:  # a new run has none to replace
-            self._waiting.replaced.append((self._run, row.index, scorer))
+        self._waiting.replaced.append((self._run, row.index, scorer))
         for number, call in enumerate(row.score.calls if self._textless is None else ()):
             if call.exchange is not None and (body := _body(call.exchange)) is not None:
-                packer = zlib.compressobj(COMPRESSION_LEVEL, zdict=self._scorers[scorer].exchange_dictionary)
-                self._add("exchanges", row.index, scorer, number, packer.compress(body) + packer.flush())
+                self._add("exchanges", row.index, scorer, number, body)
 
     def add_rows(self, table: str, rows: Iterable[_TableRow]) -> None:
         """Record rows of a table that another process wrote into a run of its own."""
         for _, *values in rows:
             self._add(table, *values)
-            if table == "scores" and not self._is_new:
+            if table == "scores":
                 self._waiting.replaced.append((self._run, *values[:2]))
 
     def _calls(self, calls: Iterable[JudgeCall]) -> str:
@@ -201,10 +181,8 @@ class Recorder:
 
     def _write(self, store: RunStore, batch: _Batch) -> None:
         with store.transaction() as db:
-            if not self._is_new:  # a new run has no scores to replace
-                calls = list(self._replaced_calls(store, batch.rows.get("scores", ())))
-                _insert(db, "unscored_calls", calls)
-                db.execute("DELETE FROM results WHERE run = ?", (self._run,))  # they are no longer those of the rows
+            _insert(db, "unscored_calls", list(self._replaced_calls(store, batch.rows.get("scores", ()))))
+            db.execute("DELETE FROM results WHERE run = ?", (self._run,))  # they are no longer those of the rows
             db.executemany("DELETE FROM unscored_calls WHERE run = ? AND id = ?", batch.kept_calls)
             db.executemany("DELETE FROM exchanges WHERE run = ? AND sample = ? AND scorer = ?", batch.replaced)
             for table, rows in batch.rows.items():
@@ -276,9 +254,9 @@ def _written(calls: Iterable[JudgeCall]) -> str:
 
 
 def _body(record: FrozenModel) -> bytes | None:
-    """Return a record as JSON; ``None`` if UTF-8 cannot hold it."""
+    """Return a record as compressed JSON; ``None`` if UTF-8 cannot hold it."""
     try:
-        return record.model_dump_json(exclude_none=True).encode()
+        return zlib.compress(record.model_dump_json(exclude_none=True).encode(), COMPRESSION_LEVEL)
     except ValueError:  # lone surrogates
         return None
 

@@ -9,7 +9,6 @@ from typing import Literal, NamedTuple, TypeAlias
 from uuid import uuid4
 
 from pydantic import Field, JsonValue
-from pydantic_core import to_json
 
 from judgekit.errors import ConfigError, count_text, join_limited, path_text, short_repr, short_reprs
 from judgekit.locations import Location, Url, to_location
@@ -234,11 +233,6 @@ class ScorerRecord(FrozenModel):
             ),
             per_turn=getattr(scorer, "per_turn", False),
         )
-
-    @property
-    def exchange_dictionary(self) -> bytes:
-        """The text that most requests to the judge have in common, as it occurs in them: the compression dictionary."""
-        return to_json(f"{self.instructions}\n{self.system}") if self.judged else b""
 
 
 def check_comparable(scorers: Iterable[ScorerRecord]) -> None:

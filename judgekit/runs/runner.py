@@ -49,13 +49,12 @@ async def score_run(
     should_stop: Callable[[], bool] = lambda: False,
     emit: Callable[[Row], object] | None = None,
     textless: TextRemover | None = None,
-    is_new: bool = False,
 ) -> None:
     """Score tasks, and write their samples and scores into a run that has begun. See `score_tasks`.
 
     Once work ``should_stop``, no other task is taken.
     """
-    recorder = Recorder(store, record, textless, is_new=is_new)
+    recorder = Recorder(store, record, textless)
 
     def recorded() -> Iterator[Task]:
         remaining = iter(tasks)

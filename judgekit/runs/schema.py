@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from judgekit.score import ScoreStatus
 
 APPLICATION_ID = int.from_bytes(b"jrun")
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 COMPRESSION_LEVEL = 1
 """The fastest level of zlib."""
 _EQUAL_ALIKE = 2
@@ -21,10 +21,7 @@ _COLUMNS = {
         labels TEXT, label_sources TEXT, usage TEXT, references_hash INTEGER, fields_hash INTEGER,
         first_message_hash INTEGER, recording_hash INTEGER
     """,
-    "dictionaries": "run INTEGER NOT NULL, id INTEGER NOT NULL, dictionary BLOB NOT NULL",
-    "conversations": """
-        run INTEGER NOT NULL, number INTEGER NOT NULL, dictionary INTEGER NOT NULL, sample BLOB NOT NULL
-    """,
+    "conversations": "run INTEGER NOT NULL, number INTEGER NOT NULL, sample BLOB NOT NULL",
     "scores": """
         run INTEGER NOT NULL, sample INTEGER NOT NULL, scorer INTEGER NOT NULL, status TEXT NOT NULL, value REAL,
         confidence REAL, label TEXT, error TEXT, aggregate TEXT, warnings TEXT, calls TEXT, explanation TEXT NOT NULL
@@ -51,7 +48,6 @@ _COLUMNS = {
 }
 KEYS = {
     "samples": "run, number",
-    "dictionaries": "run, id",
     "conversations": "run, number",
     "scores": "run, sample, scorer",
     "exchanges": "run, sample, scorer, call",
@@ -152,12 +148,6 @@ SCHEMA = (
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {SCHEMA_VERSION}",
 )
-
-
-def decompress(body: bytes, dictionary: bytes = b"") -> bytes:
-    """Return the record that was compressed with this dictionary."""
-    unpacker = zlib.decompressobj(zdict=dictionary)
-    return unpacker.decompress(body) + unpacker.flush()
 
 
 def checksum(row: Sequence[Any]) -> int:

@@ -1,8 +1,6 @@
 """The rows of each sample, and the samples that most deserve a look."""
 
 import sqlite3
-import zlib
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,7 @@ from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, RunRecord, ScorerRecord
 from judgekit.runs.store import RunStore, now
-from judgekit.score import JudgeCall, JudgeExchange
+from judgekit.score import JudgeCall
 
 FILE = Path("runs.sqlite")
 NAMES = ("first", "second")
@@ -74,21 +72,6 @@ def test_the_samples_that_most_deserve_a_look_come_first(run, limit, monkeypatch
     listed = listing.Listing.of(run, included=included, left_out=left_out)
     assert [entry.number for entry in listed.entries] == sorted(ranked[:limit])
     assert listed.samples == 40
-
-
-def test_requests_to_judges_share_the_text_of_their_prompt():
-    system, instructions = ("\n".join(sha256(f"{word}{n}".encode()).hexdigest() for n in range(40)) for word in "ab")
-    asked = ScorerRecord(name="s", signature="s", identity="s", judged=True, system=system, instructions=instructions)
-    store = RunStore(FILE)
-    recorder = Recorder(store, store.begin(RunRecord(started_at=now(), scorers=[asked])))
-    said = JudgeExchange(messages=[("system", system), ("user", f"Hello\n{instructions}")], reply="yes")
-    score = Score.scored("s", 1, calls=[JudgeCall(judge="j/m", prompt="p@1", exchange=said)])
-    recorder.add_row(Row(index=0, sample_id="0", score=score))
-    recorder.flush()
-    assert list(Run.stored(path=FILE).exchanges()) == [(0, "s", 0, said)]
-    with store.transaction() as db:
-        (body,) = db.execute("SELECT exchange FROM exchanges").fetchone()
-    assert 5 * len(body) < len(zlib.compress(said.model_dump_json().encode()))
 
 
 def test_a_file_is_not_read_with_the_checksums_of_another_schema(run):

@@ -263,15 +263,6 @@ def test_a_damaged_conversation_or_reply_is_left_out_and_named_once(
     assert not any(line.damaged_samples for line in run.summary)
 
 
-@pytest.mark.parametrize("change", ["UPDATE dictionaries SET dictionary = x'00'", "DELETE FROM dictionaries"])
-def test_a_damaged_dictionary_takes_its_conversations_with_it(good, change):
-    run = changed(f"{change} WHERE run = 1")
-    assert run.damaged.conversations == set(range(SAMPLES))
-    assert list(run.conversations()) == []
-    assert not run.store.has_all_conversations(1)
-    assert len(list(run)) == 2 * SAMPLES
-
-
 def test_of_many_that_are_damaged_some_are_named():
     found = DamagedRows(frozenset(range(7)), frozenset({(3, "judged", 0), (3, "judged", 1), (4, "judged", 0)}))
     assert str(found) == (

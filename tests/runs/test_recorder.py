@@ -140,20 +140,6 @@ def test_what_is_scored_faster_than_it_is_written_waits():
     assert most == 500
 
 
-def test_conversations_share_dictionaries_of_which_each_can_be_damaged_alone(monkeypatch):
-    monkeypatch.setattr("judgekit.runs.recorder._WITH_ONE_DICTIONARY", 20)
-    number = 30
-    asyncio.run(arun(samples(number), [scorer(lambda _: 1.0, name="one")], store=RUNS))
-    with closing(sqlite3.connect(RUNS, isolation_level=None)) as db:
-        first, *others = db.execute(
-            "SELECT dictionary, min(number), count(*) FROM conversations GROUP BY dictionary ORDER BY 2"
-        )
-        assert [(*first[1:],), *(one[1:] for one in others)] == [(0, 20), (20, 10)]
-        db.execute("DELETE FROM dictionaries WHERE id = ?", first[:1])
-    found = Run.stored(path=RUNS)
-    assert [place for place, _ in found.conversations()] == list(range(20, number))
-
-
 @pytest.mark.parametrize("characters", [10, 100_000])
 def test_conversations_short_and_long_are_kept_compressed_and_whole(characters):
     sample = Sample.of([HumanMessage("word " * (characters // 5)), AIMessage("Hello")], id="s")
@@ -161,9 +147,6 @@ def test_conversations_short_and_long_are_kept_compressed_and_whole(characters):
     found = Run.stored(path=RUNS)
     assert list(found.conversations()) == [(0, sample)]
     with closing(sqlite3.connect(RUNS)) as db:
-        (body,), (dictionary,) = (
-            db.execute(f"SELECT {what}").fetchone()
-            for what in ("sample FROM conversations", "dictionary FROM dictionaries")
-        )
-    assert Sample.model_validate_json(zlib.decompressobj(zdict=dictionary).decompress(body)) == sample
+        (body,) = db.execute("SELECT sample FROM conversations").fetchone()
+    assert Sample.model_validate_json(zlib.decompress(body)) == sample
     assert not any(found.damaged)

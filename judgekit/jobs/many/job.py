@@ -26,7 +26,6 @@ class ScoringJob:
         scorer_indexes: The indexes of the scorers in the run.
         retried: The statuses of scores to retry.
         from_store: Whether the samples are read from the store instead of the run's files.
-        is_new: Whether the run begins with this job. Its workers look for no scores, which can only be each other's.
         textless: Removes text from scores if the run keeps none, in the same way in all processes.
     """
 
@@ -35,7 +34,6 @@ class ScoringJob:
     scorer_indexes: Sequence[int]
     retried: Collection[ScoreStatus] = ()
     from_store: bool = False
-    is_new: bool = False
     textless: TextRemover = field(default_factory=TextRemover)
 
     def tasks(
@@ -51,14 +49,11 @@ class ScoringJob:
                 each block, in order.
         """
         number = self.record.number
-        is_new = self.is_new or store.is_empty(number, min(self.scorer_indexes))
         missing = MissingScores(store, number, dict(zip(self.scorer_indexes, scorers, strict=True)), self.retried)
         is_claimed = cache(claim)
 
         def todo(sample_number: int) -> Sequence[Scorer]:
-            if not is_claimed(sample_number // BLOCK):
-                return ()
-            return scorers if is_new else missing.of(sample_number)
+            return missing.of(sample_number) if is_claimed(sample_number // BLOCK) else ()
 
         def is_wanted(sample_number: int) -> bool:
             return bool(todo(sample_number))

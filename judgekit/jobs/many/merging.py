@@ -61,7 +61,7 @@ def merge_shards(paths: Iterable[Path | str], store: Path | str) -> Run:
         )
     begun = target.begin(record.model_copy(update={"ended_at": None, "stop_reason": "merging was interrupted"}))
     try:
-        recorder = Recorder(target, begun, is_new=True)
+        recorder = Recorder(target, begun)
         for table in PART_TABLES:
             _copy(table, shards, recorder)
     except BaseException:

@@ -126,7 +126,6 @@ class Worker:
             should_stop=lambda: self._is_stopping,
             emit=tally.add,
             textless=job.textless,
-            is_new=True,
         )
 
 
@@ -153,9 +152,9 @@ class RayExecutor:
         """
         ray = _load()
         number, last = job.record.number, 2**63 - 1
-        done = {} if job.is_new else self.store.scored_by_sample(number, 0, last, except_statuses=job.retried)
+        done = self.store.scored_by_sample(number, 0, last, except_statuses=job.retried)
         async with _cluster(ray, self.say) as cpus:
-            recorder = Recorder(self.store, job.record, is_new=job.is_new)
+            recorder = Recorder(self.store, job.record)
             tally.workers = self.worker_count or cpus
             pool = _Pool(ray, recorder, tally, (job, str(Path.cwd()), ray.put(done)))
             count = tally.workers * _BLOCKS_PER_WORKER

@@ -85,7 +85,6 @@ def _executors(session: SharedSession, own_tasks: Iterable[Task]) -> Sequence[tu
                 should_stop=should_stop,
                 emit=tally.add,
                 textless=job.textless,
-                is_new=job.is_new,
             )
             return ReadingProblems()
 
@@ -95,8 +94,7 @@ def _executors(session: SharedSession, own_tasks: Iterable[Task]) -> Sequence[tu
     scorers = dict(enumerate(session.scorers, session.first_scorer))
     shared = [index for index, scorer in scorers.items() if workers.can_score(scorer)]
     own = [index for index in scorers if index not in shared]
-    is_new = session.before is None
-    job = ScoringJob(store.path, session.record, own, session.retried, session.from_store, is_new)
+    job = ScoringJob(store.path, session.record, own, session.retried, session.from_store)
     executors: list[tuple[Execute, ScoringJob]] = []
     if own:
         executors.append((in_this_process(own_tasks, [scorers[index] for index in own]), job))

@@ -185,7 +185,6 @@ def _score_blocks(
             should_stop=stop.is_set,
             emit=count,
             textless=job.textless,
-            is_new=job.is_new,
         )
         asyncio.run(running)
         pipe.send(problems)
