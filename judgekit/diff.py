@@ -116,10 +116,6 @@ class ComparedCalls(BaseModel, defer_build=True):
     out_of_order: list[_Call] = []
 
 
-DIFF_DETAILS = frozenset(ComparedCalls.model_fields)
-"""The names of the details that make up a diff."""
-
-
 def _lines(calls: ComparedCalls) -> Iterator[DiffLine]:
     """Return the lines: missing and unexpected calls follow the actual call that comes before them."""
     names = quoted_names(call.name for call in (*calls.pairs, *calls.out_of_order, *calls.missing, *calls.extra))

@@ -1,7 +1,7 @@
 """Scores of samples, and the ledger of the judge calls made for them."""
 
 import math
-from collections.abc import Generator, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Generator, Iterable, Mapping, MutableMapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from decimal import Decimal
@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_
 from pydantic import BeforeValidator, Field, JsonValue, model_validator
 
 from judgekit.diff import Diff
-from judgekit.errors import UNCHARGED, ConfigError, JudgeError, UnreachableError, count_text
+from judgekit.errors import UNCHARGED, ConfigError, JudgeError, UnreachableError
 from judgekit.traces.fast_models import construct
 from judgekit.traces.message import FrozenModel, JsonObject, Many, Usage
 
@@ -271,26 +271,6 @@ class Score(FrozenModel):
         """The cost of the judge calls in US dollars; ``None`` if a price is unknown."""
         paid = [call.usd_paid for call in self.calls]
         return None if None in paid else math.fsum(filter(None, paid))
-
-    def _repr_html_(self) -> str:
-        from judgekit.notebook import details_html, fragment, text_block  # noqa: PLC0415 - only notebooks need it
-
-        value = self.status if self.value is None else f"{self.value:.3f}"
-        head = value if self.label is None else f"{value} ({self.label})"
-        lines = filter(None, (self.reason, *self._notes()))
-        return fragment(text_block(head, self.scorer), *map(text_block, lines), details_html(self.details))
-
-    def _notes(self) -> Iterator[str]:
-        """Yield notes on the confidence, the warnings and the cost."""
-        if self.confidence is not None:
-            yield f"confidence {self.confidence:.2f}"
-        yield from (f"warning: {warning}" for warning in self.warnings)
-        if self.calls:
-            cached, tokens, usd = sum(call.cached for call in self.calls), self.tokens_paid, self.usd_paid
-            judges = ", ".join(dict.fromkeys(call.judge for call in self.calls))
-            took = "tokens unknown" if tokens is None else count_text(tokens, "token")
-            cost = "cost unknown" if usd is None else f"${usd:.4f}"
-            yield f"{count_text(len(self.calls), 'call')} of {judges}, {cached:,} from cache: {took}, {cost}"
 
     def diff(self) -> Diff:
         """Return expected and actual calls side by side, as far as the details contain them; it prints as a table."""

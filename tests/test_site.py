@@ -47,7 +47,7 @@ from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 REFERENCE = sorted((DOCS / "reference").glob("*.md"))
-OTHER_TOOLS = {"integrations"}  # needs Inspect, MLflow and OpenTelemetry: tests/integrations runs its code
+OTHER_TOOLS = {"integrations"}  # needs Inspect and MLflow: tests/integrations runs its code
 SCRIPTS = [
     path.relative_to(ROOT).with_suffix("").as_posix()
     for path in sorted(DOCS.rglob("*.md"))

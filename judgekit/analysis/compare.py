@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 from rich.console import Console, Group, RenderableType
@@ -22,7 +22,6 @@ from judgekit.analysis.losses import Loss, new_losses
 from judgekit.analysis.sample_pairs import SamplePairs, UnpairedSamples
 from judgekit.analysis.stored_labels import combine_labels
 from judgekit.errors import ConfigError, join_limited
-from judgekit.notebook import fragment, html_number_table, text_block
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
 from judgekit.stats.comparison import holm
@@ -157,14 +156,8 @@ class Comparison:
         Console(file=out, width=_WIDTH, color_system=None, force_jupyter=False, force_terminal=False).print(self)
         return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
-    def _repr_html_(self) -> str:
-        rows = [list(map(printable, row)) for difference in self.scorers for row in difference.table_rows()]
-        return fragment(
-            *(text_block("", printable(line)) for line in self.contradictions),
-            text_block(self.heading),
-            html_number_table(rows, _COLUMNS),
-            *(text_block(printable(line)) for line in self.notes()),
-        )
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:  # noqa: FBT001 - notebooks call it
+        printer.text(str(self))
 
     def as_json(self, show: int = 0) -> JsonValue:
         """Return the comparison as JSON, with ``show`` losses and gains for each scorer."""

@@ -7,8 +7,6 @@ from typing import Literal, NamedTuple, TypeAlias
 from pydantic import Field
 
 from judgekit.errors import count_text
-from judgekit.look_alikes import tell_apart
-from judgekit.notebook import fragment, html_number_table, html_text_table, text_block
 from judgekit.runs.audit_records import ConfusionCounts, Correction, LabelSelection
 from judgekit.runs.intervals import Estimate
 from judgekit.traces.message import FrozenModel, Many
@@ -29,7 +27,6 @@ _BIAS = {
     "position": "position: the share of pairs whose verdict changes with the order in which the two are shown",
 }
 _STEP = Decimal("0.000001")  # of a confidence
-_CLASSES = 12  # most classes in a confusion matrix in a notebook
 
 
 class AuditSection(NamedTuple):
@@ -300,36 +297,3 @@ class Audit(FrozenModel):
     sources: Many[str] = ()
     scorers: Many[ScorerAudit] = ()
     unmatched: dict[str, int] = Field(default_factory=dict)
-
-    def _repr_html_(self) -> str:
-        by = f" with {', '.join(self.sources)}" if self.sources else ""
-        heads = [text_block(f"audit of run {self.run}{by}"), *map(text_block, left_out_lines(self.unmatched))]
-        return fragment(*heads, *map(_scorer_html, self.scorers))
-
-
-def _scorer_html(scorer: ScorerAudit) -> str:
-    sections = scorer.sections
-    figures = [
-        (part.name, name, str(figure), figure.method) for part in sections for name, figure in part.estimates.items()
-    ]
-    notes = [(part.name, note) for part in sections for note in (part.unavailable_reason, *part.notes) if note]
-    return "".join(
-        (
-            text_block(scorer.headline, scorer.scorer),
-            html_text_table(figures),
-            _confusion_html(scorer),
-            *(text_block(f"{name}: {note}") for name, note in notes),
-        )
-    )
-
-
-def _confusion_html(scorer: ScorerAudit) -> str:
-    names = list(dict.fromkeys([*scorer.confusion, *(name for row in scorer.confusion.values() for name in row)]))
-    if not 0 < len(names) <= _CLASSES:
-        return ""
-    heads = tell_apart(names)
-    rows = [
-        [head, *(f"{scorer.confusion.get(name, {}).get(other, 0):,g}" for other in names)]
-        for name, head in zip(names, heads, strict=True)
-    ]
-    return html_number_table(rows, ["human labels (rows), judge (columns)", *heads])

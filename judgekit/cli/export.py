@@ -25,9 +25,8 @@ def export(
 ) -> None:
     """Write a run's scores to the system that stores its traces.
 
-    A score goes to the trace with the id of its sample's trace. Its own id is fixed, so a second export changes nothing,
-    except in OpenTelemetry, where events are sent again. The exit code is 1 if a score was not exported, unless it only
-    lacks a value.
+    A score goes to the trace with the id of its sample's trace. Its own id is fixed, so a second export changes
+    nothing. The exit code is 1 if a score was not exported, unless it only lacks a value.
     """
     number = options.parse_run_number(run)
     exported = run_sync(lambda: send_scores(Run.stored(number, store), to=to))

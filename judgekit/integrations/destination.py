@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from pydantic import Field
@@ -20,7 +21,6 @@ class ExportResult(FrozenModel):
         unscored: The number of skipped, failed and abstained scores that were not sent, since the system only holds
             scores with a value.
         left_out: The number of other scores that were not sent, by reason.
-        notes: Notes on scores that were sent.
     """
 
     system: str
@@ -28,28 +28,16 @@ class ExportResult(FrozenModel):
     unchanged: int = 0
     unscored: int = 0
     left_out: dict[str, int] = Field(default_factory=dict[str, int])
-    notes: tuple[str, ...] = ()
 
 
+@dataclass
 class ExportTally:
-    """The numbers of an export, while it goes on."""
+    """The counts of an export, while it goes on; see `ExportResult`."""
 
-    def __init__(self) -> None:
-        self.exported = self.unchanged = self.unscored = 0
-        self.left_out = Counter[str]()
-        self.notes = Counter[str]()
-        """The number of scores by what is noted about them."""
-
-    def result(self, system: str) -> ExportResult:
-        """Return the result of the export."""
-        return ExportResult(
-            system=system,
-            exported=self.exported,
-            unchanged=self.unchanged,
-            unscored=self.unscored,
-            left_out=dict(self.left_out),
-            notes=tuple(f"{count:,} of the exported scores {note}" for note, count in self.notes.items()),
-        )
+    exported: int = 0
+    unchanged: int = 0
+    unscored: int = 0
+    left_out: Counter[str] = field(default_factory=Counter[str])
 
 
 class Destination(Protocol):

@@ -20,34 +20,26 @@ from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
 _NAMESPACE = UUID("5b4d1d0f-5f53-4b0a-9a35-4c0b3f2c7c11")
-_TRACE_ID, _SPAN_ID = re.compile(r"(?i)(?!0{32})[0-9a-f]{32}"), re.compile(r"(?i)(?!0{16})[0-9a-f]{16}")
+_TRACE_ID = re.compile(r"(?i)(?!0{32})[0-9a-f]{32}")
 
 
 class Place(NamedTuple):
-    """The OpenTelemetry trace that a score belongs to, its span, the response, and the start, as far as known."""
+    """The OpenTelemetry trace that a score belongs to, and the start, as far as known."""
 
     trace_id: str | None = None
-    span_id: str | None = None
-    response_id: str | None = None
     started_at: datetime | None = None
 
     @classmethod
     def of(cls, trace: Trace) -> "Place":
-        """Return the outermost generative span of the trace that ended the conversation, and the agent's last response."""
+        """Return the trace in which the conversation ended, and when it started."""
         started_at = trace.started_at
         if started_at is not None and started_at.tzinfo is None:
             started_at = started_at.replace(tzinfo=UTC)
         try:
             spans = read_spans(FieldTracker({"spans": trace.extra.get("spans")}))
         except TraceError:  # spans of another format
-            return cls(started_at=started_at)
-        last = next((message.id for message in reversed(trace.messages) if message.role == "assistant"), None)
-        response_id = last if last in {span.response_id for span in spans} else None
-        if not spans or (trace_id := _valid(_TRACE_ID, spans[-1].trace_id)) is None:
-            return cls(response_id=response_id, started_at=started_at)
-        inside = (span for span in spans if span.trace_id == trace_id)
-        outermost = min(inside, key=lambda span: (not span.is_generative, span.depth))
-        return cls(trace_id, _valid(_SPAN_ID, outermost.id), response_id, started_at)
+            spans = []
+        return cls(_valid(spans[-1].trace_id) if spans else None, started_at)
 
 
 class ExportedScore(NamedTuple):
@@ -101,8 +93,7 @@ def exported_scores(run: Run, samples: Iterable[Sample] | None) -> Iterator[Expo
     for row in run:
         location = locations.get(row.sample_id) or Place()
         if location.trace_id is None:
-            own = (_valid(_TRACE_ID, record) for record in (row.trace_id, row.sample_id))
-            location = location._replace(trace_id=next(filter(None, own), None))
+            location = location._replace(trace_id=_valid(row.trace_id) or _valid(row.sample_id))
         number = row.index if row.sample_id in repeated else None
         parts = [recordings, row.trace_id, row.sample_id, number, row.scorer, signatures[row.scorer]]
         yield ExportedScore(uuid5(_NAMESPACE, json.dumps(parts)), row, location, location.started_at or run.started_at)
@@ -125,5 +116,5 @@ def _places(samples: Iterable[Sample]) -> Mapping[str, Place]:
     return locations
 
 
-def _valid(form: re.Pattern[str], identity: str | None) -> str | None:
-    return identity if identity is not None and form.fullmatch(identity) else None
+def _valid(trace_id: str | None) -> str | None:
+    return trace_id if trace_id is not None and _TRACE_ID.fullmatch(trace_id) else None

@@ -1,14 +1,15 @@
 """Scores in Langfuse: https://api.reference.langfuse.com/#tag/scores."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic_core import to_json
 
-from judgekit.errors import join_limited
+from judgekit.errors import ExportError, join_limited
 from judgekit.integrations.destination import ExportTally
 from judgekit.integrations.exported import ExportedScore
-from judgekit.integrations.json_client import JsonClient, split_by_size
+from judgekit.integrations.json_client import JsonClient
 from judgekit.judges.providers.secrets import read_secret
 
 _LARGEST = 900_000
@@ -44,17 +45,38 @@ class Langfuse:
                 tally.unscored += 1
             else:
                 items.append(_item(exported, trace_id, exported.score.value))
-        for part in split_by_size(items, _LARGEST):
-            response = await self._client.post("/api/public/scores", list(part))
-            reply = self._client.parsed(response, _Reply) if response.status_code == 207 else _Reply()
+        for part in _requests(items):
+            response = await self._client.post("/api/public/scores", [*part])
+            reply = self._reply(response.content) if response.status_code == 207 else _Reply()
             tally.exported += len(part) - reply.rejected
             if reply.rejected:
                 why = join_limited(dict.fromkeys(exported.message for exported in reply.errors)) or "without a reason"
                 tally.left_out[f"Langfuse rejects them: {why}"] += reply.rejected
 
+    def _reply(self, content: bytes) -> _Reply:
+        try:
+            return _Reply.model_validate_json(content)
+        except ValidationError as error:
+            raise ExportError(f"{self.system}: the response cannot be read") from error
+
     async def aclose(self) -> None:
         """Close the connections."""
         await self._client.aclose()
+
+
+def _requests(items: Sequence[dict[str, JsonValue]]) -> Iterator[Sequence[dict[str, JsonValue]]]:
+    """Yield the items in parts that fit into a request, as far as single items do."""
+    part: list[dict[str, JsonValue]] = []
+    size = 0
+    for item in items:
+        more = len(to_json(item)) + 1
+        if part and size + more > _LARGEST:
+            yield part
+            part, size = [], 0
+        part.append(item)
+        size += more
+    if part:
+        yield part
 
 
 def _item(exported: ExportedScore, trace_id: str, value: float) -> dict[str, JsonValue]:

@@ -67,7 +67,7 @@ def run(
         run_id: The id that all shards of a run share, and with it their budgets.
         sample: The number of samples to draw at random from a file; or as a float the share of them to score, such as
             0.01, drawn by a hash of their ids; or shares by domain, with that of all other domains under an empty name.
-        progress: Whether to show the progress, on a terminal, in a notebook, or as an occasional line.
+        progress: Whether to show the progress, on a terminal or as an occasional line.
 
     Returns:
         The run, which yields a `Row` per score and prints its summary.

@@ -1,12 +1,10 @@
 """Plans of runs: the requests that a run would send to its judges, and what these would take."""
 
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from math import sqrt
-from pathlib import Path
 
 from pydantic import JsonValue
 
@@ -16,10 +14,8 @@ from judgekit.judges.judge import Judge, close_plan, find_judges
 from judgekit.judges.providers.price import Price
 from judgekit.judges.together import OtherWay
 from judgekit.runs.problems import ReadingProblems
-from judgekit.runs.recorder import Recorder
-from judgekit.runs.rows import Row, RunRecord, ScorerRecord
-from judgekit.runs.runner import Task, make_tasks, score_tasks
-from judgekit.runs.store import RunStore, now
+from judgekit.runs.rows import Row
+from judgekit.runs.runner import make_tasks, score_tasks
 from judgekit.runs.summary import Summary
 from judgekit.score import planning
 from judgekit.scoring import scorer_prompts
@@ -30,11 +26,6 @@ _EXPENSIVE = 1000.0
 """US dollars from which a plan suggests to judge only some of the samples."""
 _ENOUGH = 9604
 """The number of samples that gives a share to within one percentage point, with a confidence of 95 %."""
-_STORED = 300
-"""The number of samples whose size in a file of runs is measured."""
-_REPLY_BYTES = 200
-"""The size of a judge's reply in a file of runs. Its request takes about as much as the conversation that it holds."""
-_MB = 10**6
 
 
 @dataclass(frozen=True)
@@ -49,7 +40,6 @@ class RunPlan:
         judges: The judges of scorers that are texts, by name.
         samples: The number of samples.
         durations: For each account with limits per minute, by its judges, the time that the requests take at least.
-        stored_bytes: The estimated size of the run in its file.
         together: Whether questions are asked together.
         other_way: How much more it takes to ask all of them the other way; ``None`` if that makes no difference.
         flex_savings_usd: What the flex tier saves if it has capacity for all requests that ask for it.
@@ -61,7 +51,6 @@ class RunPlan:
     judges: Mapping[str, Judge]
     samples: int
     durations: Mapping[str, timedelta]
-    stored_bytes: int
     together: bool
     other_way: OtherWay | None
     flex_savings_usd: float
@@ -104,7 +93,7 @@ class RunPlan:
         return float(f"{100 * min(_ENOUGH / self.samples, 0.25):.1g}") if is_expensive else None
 
     def notes(self) -> Iterator[str]:
-        """Yield notes on the time and the space that the run takes, and on a cheaper one."""
+        """Yield notes on the time that the run takes, and on a cheaper one."""
         for judges, duration in self.durations.items():
             yield f"{judges}: takes at least {duration} at the limits per minute"
         if self.flex_cost_usd is not None:
@@ -114,8 +103,6 @@ class RunPlan:
                 f"no price is known for {', '.join(self.unpriced)}: price = {{input = ..., output = ...}} of the judge in judgekit.toml, "
                 "in US dollars per million tokens, sets it"
             )
-        if self.stored_bytes >= _MB:
-            yield f"about {self.stored_bytes / _MB:,.0f} MB in the file of runs"
         if self.cheaper_share is not None:
             count = self.samples * self.cheaper_share / 100
             yield (
@@ -132,7 +119,7 @@ class RunPlan:
             costs = {name: getattr(line, name) for name in names}
             scorers.append({"name": line.scorer, "samples": line.total, "skipped": skipped, **costs})
         return {
-            **{name: getattr(self, name) for name in (*names, "samples", "stored_bytes", "together")},
+            **{name: getattr(self, name) for name in (*names, "samples", "together")},
             "scorers": scorers,
             "notes": [*self.notes()],
             "unread_records": [*map(str, self.problems.unread_records)],
@@ -159,7 +146,6 @@ class _Usage:
 
     requests: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     tokens: Counter[str] = field(default_factory=Counter[str])
-    exchanges: int = 0
     prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
     flex_savings_usd: float = 0.0
 
@@ -168,7 +154,6 @@ class _Usage:
         for call in row.score.calls:
             if call.is_request:
                 self.requests[call.judge] += call.requests
-                self.exchanges += 1
                 self.tokens[call.judge] += call.tokens_paid or 0
                 price = self.prices.get(call.judge) if call.tier == "flex" else None
                 if price is not None and (flex := price.of(call.usage, "flex")) is not None:
@@ -201,62 +186,27 @@ async def make_plan(built: BuiltScorers, samples: Iterable[Sample] | None = None
     summary, problems, usage = Summary(), ReadingProblems(), _Usage(prices=prices)
     keeps_text = built.config is None or built.config.store_text
     read = (sample for _, sample in built.options.samples(problems, keeps_text=keeps_text))
-    first: list[Task] = []
-    rows: list[Row] = []
-    number = 0
-
-    def tasks() -> Iterator[Task]:
-        nonlocal number
-        for task in make_tasks(read if samples is None else check_samples(samples), built.scorers):
-            number += 1
-            if number <= _STORED:
-                first.append(task)
-            yield task
 
     def add(row: Row) -> None:
         summary.add(row)
         usage.add(row)
-        if number <= _STORED:
-            rows.append(row)
 
     together = [scorer for scorer in judged if asks_together(scorer)]
     with planning():
         try:
-            await score_tasks(tasks(), built.scorers, add, concurrency=1, companies=[together or judged])
+            tasks = make_tasks(read if samples is None else check_samples(samples), built.scorers)
+            await score_tasks(tasks, built.scorers, add, concurrency=1, companies=[together or judged])
         finally:
             await close_plan()
         other_way = OtherWay.of_plan()
-    measured = _stored_bytes(built, first, rows, keeps_text=keeps_text) / len(first) if first else 0
     return RunPlan(
         summary,
         problems,
         {} if built.config is None else built.config.judges_used,
-        number,
+        max((line.total for line in summary), default=0),
         usage.durations(find_judges(judged)),
-        round(measured * number + (measured + _REPLY_BYTES) * keeps_text * usage.exchanges),
         bool(together),
         other_way if other_way is not None and other_way.tokens else None,
         usage.flex_savings_usd,
         sorted({judge.model for judge in find_judges(judged)} - prices.keys()),
     )
-
-
-def _stored_bytes(built: BuiltScorers, tasks: Iterable[Task], rows: Iterable[Row], *, keeps_text: bool) -> int:
-    """Return the size of samples and scores in a file of runs."""
-    with tempfile.TemporaryDirectory() as folder:
-        store = RunStore(Path(folder) / "runs.sqlite")
-        scorers = [ScorerRecord.of(scorer) for scorer in built.scorers]
-        recorder = Recorder(store, store.begin(RunRecord(started_at=now(), scorers=scorers, keeps_text=keeps_text)))
-        empty = _size(store)
-        for task in tasks:
-            recorder.add_sample(task.number, task.sample)
-        for row in rows:
-            recorder.add_row(row)
-        recorder.flush()
-        return _size(store) - empty
-
-
-def _size(store: RunStore) -> int:
-    with store.transaction() as db:
-        size: int = db.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()[0]
-    return size

@@ -1,4 +1,4 @@
-"""The progress of a run: a bar in terminals and notebooks, an occasional line elsewhere."""
+"""The progress of a run: a bar in terminals, an occasional line elsewhere."""
 
 import threading
 import time
@@ -7,8 +7,6 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from html import escape
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from judgekit.errors import count_text
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 _SECONDS_BETWEEN_LINES = 10.0
-_SECONDS_BETWEEN_LOOKS = 0.25
 _PACE = 60.0  # seconds; an estimate uses the latest pace, since cached replies come much faster than others
 _WIDEST = 100
 
@@ -108,8 +105,7 @@ def progress(tally: Tally, console: "Console") -> Generator[None]:
             yield
         return
     ended = threading.Event()
-    show = _show_in_notebook if console.is_jupyter else _print_lines
-    thread = threading.Thread(target=show, args=(tally, console, ended), daemon=True)
+    thread = threading.Thread(target=_print_lines, args=(tally, console, ended), daemon=True)
     thread.start()
     try:
         yield
@@ -149,18 +145,3 @@ def _print_lines(tally: Tally, console: "Console", ended: threading.Event) -> No
         lines += 1
     if lines:
         show()
-
-
-def _show_in_notebook(tally: Tally, _: "Console", ended: threading.Event) -> None:
-    """Show a tally with what every notebook has, since rich can redraw in notebooks only with ipywidgets."""
-    shown = import_module("IPython.display").display(_in_notebook(tally), raw=True, display_id=True)
-    while not ended.wait(_SECONDS_BETWEEN_LOOKS):
-        shown.update(_in_notebook(tally), raw=True)
-    shown.update(_in_notebook(tally), raw=True)
-
-
-def _in_notebook(tally: Tally) -> dict[str, str]:
-    share, *texts = tally.status(time.monotonic())
-    text = ", ".join(filter(None, texts))
-    value = "" if share is None else f' value="{share:.4f}"'
-    return {"text/plain": text, "text/html": f"<progress{value}></progress> {escape(text)}"}

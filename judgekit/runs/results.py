@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from itertools import islice
 from math import fsum
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from judgekit import registry
 from judgekit.errors import count_text
@@ -374,12 +374,8 @@ class Run:
     def __repr__(self) -> str:
         return f"Run(number={self.record.number}, rows={len(self)}, stop_reason={self.stop_reason!r})"
 
-    def _repr_html_(self) -> str:
-        from judgekit.runs.notebook import summary_html  # noqa: PLC0415 - seldom needed
-
-        return summary_html(
-            self.summary, filter(None, (str(self.usage), self.summary.imported, self.summary.prices, *self._notes()))
-        )
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:  # noqa: FBT001 - notebooks call it
+        printer.text(str(self))
 
     def __str__(self) -> str:
         return "\n".join(filter(None, (str(self.usage), str(self.summary), *self._notes())))

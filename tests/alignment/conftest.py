@@ -62,12 +62,6 @@ def tone(asked: Judge) -> PromptScorer:
     return PromptScorer(load_prompt("tone"), asked)
 
 
-@pytest.fixture(autouse=True)
-def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No plan stores conversations to measure their size, of which an alignment says nothing."""
-    monkeypatch.setattr("judgekit.jobs.plan._stored_bytes", lambda *_, **__: 0)
-
-
 @pytest.fixture(scope="session")
 def scored_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with a run of the old question."""

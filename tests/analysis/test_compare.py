@@ -1,7 +1,6 @@
 """Two runs beside each other, held against scipy, statsmodels, sacrebleu and cases counted by hand."""
 
 import json
-import re
 from dataclasses import dataclass
 from itertools import product
 
@@ -439,13 +438,10 @@ def test_all_that_is_shown_is_harmless():
         return run([Sample(id=name, metadata={odd.name: value}) for name in (f"x{HOSTILE}", extra)], [odd])
 
     found = compare(hostile(1, f"a{HOSTILE}"), hostile(0, f"b{HOSTILE}"))
-    shown = found._repr_html_()
-    for one in (str(found), shown):
-        assert "\x1b" not in one
-        assert "\u202e" not in one
-        assert r"\x1b[2J" in one
-    assert "<script>" not in shown
-    assert re.match(r"<div [^>]*><div [^>]*>A is run 1 \(", shown)
+    shown = str(found)
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert r"\x1b[2J" in shown
 
 
 def test_other_programs_get_all_of_it_as_json():

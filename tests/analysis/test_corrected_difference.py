@@ -1,7 +1,5 @@
 """Differences of runs, corrected by labels on both, on other samples of each, or on one alone."""
 
-import re
-
 import numpy as np
 import pytest
 
@@ -208,7 +206,6 @@ def test_where_judge_and_labels_disagree_on_what_is_decided_the_first_sentence_s
         f"better ({one.difference:+z.3f}, {one.interval.low:+z.3f} to {one.interval.high:+z.3f})"
     )
     assert " ".join(str(comparison).split()).startswith(sentence)
-    assert re.match(rf"<div [^>]*><div [^>]*><b>{re.escape(sentence)}</b>", comparison._repr_html_())
     assert comparison.as_json()["contradictions"] == [sentence]
     corrected, alone = (line.split() for line in str(comparison).splitlines() if " tone, " in line)
     assert corrected[:4] == ["tone,", "corrected", "no", "evidence"]

@@ -180,7 +180,7 @@ def test_a_key_that_a_server_repeats_is_in_no_file_and_no_output(
     kept = Run.stored(1)
     labeled = [HumanLabel(sample=f"s{number}", scorer=GOALS[1], value=number % 2) for number in range(12)]
     shown = [kept, compare(kept, kept), audit(kept, labeled), *(row.score for row in kept)]
-    said.extend(text for one in shown for text in (one._repr_html_(), str(one), repr(one)))
+    said.extend(text for one in shown for text in (str(one), repr(one)))
     gc.collect()  # closes the files of runs that ended by an error
     written = [path for path in Path().rglob("*") if path.is_file()]
     assert {path.name for path in written} >= {*ENDS, "again.html", "cache.sqlite", "runs.sqlite", "replies.jsonl"}

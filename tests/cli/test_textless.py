@@ -238,7 +238,7 @@ def receiver(monkeypatch) -> Iterator[list[str]]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as serving:
         threading.Thread(target=serving.serve_forever, args=(0.01,), daemon=True).start()
         url = f"http://127.0.0.1:{serving.server_port}"
-        for name in ("LANGFUSE_BASE_URL", "PHOENIX_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"):
+        for name in ("LANGFUSE_BASE_URL", "PHOENIX_ENDPOINT"):
             monkeypatch.setenv(name, url)
         for name in ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY"):
             monkeypatch.setenv(name, "key")
@@ -263,7 +263,7 @@ def test_a_conversation_is_exported_only_where_its_text_is_kept(cli, secrets, ju
     names = ["tool_call_f1", "classification", "bleu", "prompt:tone", "prompt:tone,repeats=3,as=drawn", "max_tokens:1"]
     cli("run", SAMPLES, *(word for name in names for word in ("--scorer", name)))
     run = Run.stored(1)
-    for system in ("langfuse", "phoenix", "mlflow", "otel"):
+    for system in ("langfuse", "phoenix", "mlflow"):
         receiver.clear()
         found = export(run, to=system, samples=samples)
         assert found.exported + found.unscored == len(run) == 4 * len(names)

@@ -73,7 +73,7 @@ class _Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def loopback(monkeypatch) -> Iterator[Loopback]:
     """A server on this machine; requests are retried without waiting."""
-    monkeypatch.setattr("judgekit.integrations.json_client._backoff", lambda _: 0.0)
+    monkeypatch.setattr("judgekit.integrations.json_client._PAUSE_SECONDS", 0.0)
     with Loopback() as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield server

@@ -108,13 +108,16 @@ def test_many_scores_are_sent_in_requests_of_limited_size(langfuse, run_of):
 
 def test_an_overloaded_server_is_asked_again_and_a_refusal_shows_no_secret(langfuse, run_with):
     made = run_with(trace_id=TRACE, scores=[Score.scored("tone", 0.5)])
-    langfuse.answers = [(503, "busy"), (429, "slow"), (202, {})]
+    langfuse.answers = [(503, "busy"), (202, {})]
     assert export(made, to="langfuse").exported == 1
-    assert len(langfuse.requests) == 3
+    assert len(langfuse.requests) == 2
     langfuse.answers = [(503, f"busy with {SECRET}")]
     with pytest.raises(ExportError, match=r"HTTP 503: \"busy with \*\*\*\""):
         export(made, to="langfuse")
-    assert len(langfuse.requests) == 9
+    assert len(langfuse.requests) == 4
+    langfuse.answers = [(207, [SECRET])]
+    with pytest.raises(ExportError, match=r"the response cannot be read$"):
+        export(made, to="langfuse")
     langfuse.answers = [(400, f"no {SECRET}")]
     with pytest.raises(ExportError, match=r"/api/public/scores: HTTP 400: \"no \*\*\*\""):
         export(made, to="langfuse")
@@ -165,6 +168,22 @@ def test_a_trace_that_phoenix_does_not_have_keeps_no_other_score_back(phoenix, r
     phoenix.answers = [(404, "Not Found")]
     with pytest.raises(ExportError, match="HTTP 404"):
         export(made, to="phoenix")
+
+
+def test_a_stored_run_knows_the_traces_of_its_spans_and_samples_of_one_id_lend_each_other_none(phoenix, tmp_path):
+    said = [{"role": "user", "parts": [{"type": "text", "content": "Hi"}]}]
+    spans = [
+        {"trace_id": trace, "span_id": "1" * 16, "name": "chat", "attributes": {"gen_ai.input.messages": said}}
+        for trace in (TRACE, OTHER)
+    ]
+    (tmp_path / "spans.jsonl").write_text("\n".join(map(json.dumps, spans)))
+    stored = run(tmp_path / "spans.jsonl", [MaxMessages(3)], store=tmp_path / "runs.sqlite")
+    assert export(stored, to="phoenix").exported == 2
+    assert [one["trace_id"] for one in sent(phoenix)] == [TRACE, OTHER]
+    alike = [sample.model_copy(update={"id": "same"}) for sample in read(tmp_path / "spans.jsonl")]
+    alike = [one.model_copy(update={"trace": one.trace.model_copy(update={"id": "conversation"})}) for one in alike]
+    with pytest.warns(UserWarning, match="2 not exported: the recording has no OpenTelemetry trace id"):
+        export(run(alike, [MaxMessages(3)]), to="phoenix", samples=alike)
 
 
 def test_only_runs_and_known_systems_are_exported(run_with):

@@ -2,8 +2,6 @@
 
 import asyncio
 import os
-import sqlite3
-from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,7 +11,6 @@ from scipy.stats import norm
 from judgekit import Judge, Price, PromptScorer, Sample, ScriptedJudge, ToolCallF1, aplan, load_prompt, plan, run
 from judgekit.errors import ConfigError, TraceError
 from judgekit.judges.cache.replies import ReplyDatabase
-from judgekit.runs.store import RunStore
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.scoring import scorer
 
@@ -164,19 +161,3 @@ def test_for_up_to_1000_dollars_all_samples_are_judged(samples, limited):
     limited = limited.model_copy(update={"price": Price(0, 500_000)})
     found = plan(samples(20), [PromptScorer(load_prompt("tone"), limited)])
     assert (found.cost_usd, found.cheaper_share) == (pytest.approx(1_000), None)
-
-
-@pytest.mark.parametrize("judged", [False, True])
-def test_a_plan_says_about_how_large_the_run_will_be(conversations, judged, tmp_path):
-    reason = "The user asked for one thing, and the result of the tool shows that it was done."
-    goal = {"goal": "g", "end_state": "e", "reason": reason, "evidence": [1], "verdict": "achieved"}
-    judge = ScriptedJudge(lambda _: {"goals": [goal]})
-    chosen = [AgentGoalAccuracyWithoutReference(judge)] if judged else ["max_messages:3"]
-    path = conversations(100 if judged else 500)
-    expected = plan(path, chosen).stored_bytes
-    run(path, chosen, store=tmp_path / "runs.sqlite")
-    sizes = []
-    for store in (RunStore(tmp_path / "empty.sqlite"), RunStore(tmp_path / "runs.sqlite")):
-        with closing(sqlite3.connect(store.path)) as db:
-            sizes += db.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()
-    assert expected == pytest.approx(sizes[1] - sizes[0], rel=0.5)

@@ -65,9 +65,7 @@ def test_what_a_judge_skips_is_grouped_by_its_label_and_its_words_stay_with_each
     paths = {kind: tmp_path / f"report.{kind}" for kind in ("csv", "jsonl", "md", "html", "xml")}
     for path in paths.values():
         report(judged, path)
-    grouped = "user_frustration: 39 skipped: not_applicable"
-    assert grouped in str(judged)
-    assert grouped in judged._repr_html_()
+    assert "user_frustration: 39 skipped: not_applicable" in str(judged)
     text = {kind: path.read_text(encoding="utf-8") for kind, path in paths.items()}
     assert "- `user_frustration`: `39 skipped: not_applicable`\n" in text["md"]
     assert '"unscored":[["39 skipped","not_applicable"]]' in text["html"]

@@ -5,7 +5,6 @@ from judgekit.reports.html import html_report
 from judgekit.reports.markdown import markdown_report
 from judgekit.reports.summary import show_summary
 from judgekit.runs.intervals import Estimate
-from judgekit.runs.notebook import summary_html
 from judgekit.runs.rows import Row
 from judgekit.runs.summary import Summary
 from judgekit.runs.summary_table import column_rows, summary_columns
@@ -57,7 +56,6 @@ def test_all_that_shows_a_run_has_the_same_cells(run_of, capsys):
     shown = {
         "terminal": capsys.readouterr().out,
         "Markdown": "".join(markdown_report(run, GateResults())),
-        "notebook": summary_html(run.summary),
         "page": "".join(html_report(run)),
     }
     columns = summary_columns(run.summary)
@@ -65,6 +63,5 @@ def test_all_that_shows_a_run_has_the_same_cells(run_of, capsys):
     assert {name: {cell for cell in cells if cell not in text} for name, text in shown.items()} == {
         "terminal": set(),
         "Markdown": set(),
-        "notebook": set(),
         "page": set(),
     }
