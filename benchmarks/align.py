@@ -18,7 +18,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from judgekit.alignment.verdict import JudgedSamples, choose, holdout_verdict, max_t_verdict
+from judgekit.alignment.verdict import JudgedSamples, choose, holdout_verdict
 
 SIZES = {40: (8, 20), 60: (15, 30), 100: (25, 55), 150: (35, 85), 200: (40, 120)}
 """By the number of labels, those that choose and those that test; the others are read."""
@@ -39,9 +39,9 @@ def judged(dice: np.random.Generator, human: NDArray[np.float64], accuracies: ND
 
 def equal(human: NDArray[np.float64], runs: int) -> None:
     """Print how often equal candidates are shown, and how often the interval of the chosen one's agreement covers."""
-    print("| labels | shown: holdout | max-t | the audit record's agreement covered |\n|---|---|---|---|")
+    print("| labels | shown | the audit record's agreement covered |\n|---|---|---|")
     for labels, (validation, test) in SIZES.items():
-        dice, shown, best, covered = np.random.default_rng(labels), 0, 0, 0
+        dice, shown, covered = np.random.default_rng(labels), 0, 0
         for _ in range(runs):
             everyone = judged(dice, human, np.full(CANDIDATES + 1, RIGHT))
             drawn = dice.permutation(len(human))[: validation + test]
@@ -52,17 +52,16 @@ def equal(human: NDArray[np.float64], runs: int) -> None:
             found = holdout_verdict(samples.only(~in_validation), chosen)
             truth = 1 - float(everyone.candidates[chosen].mean())
             shown += found.outcome == "shown"
-            best += max_t_verdict(samples)[1].outcome == "shown"
             covered += (found.after.low or 0.0) <= truth <= (found.after.high or 1.0)
-        print(f"| {labels} | {shown / runs:.1%} | {best / runs:.1%} | {covered / runs:.1%} |")
+        print(f"| {labels} | {shown / runs:.1%} | {covered / runs:.1%} |")
 
 
 def power(runs: int) -> None:
     """Print how often a gain is shown."""
-    print("| labels | mean gain | shown: holdout | max-t |\n|---|---|---|---|")
+    print("| labels | mean gain | shown |\n|---|---|---|")
     for labels, (validation, test) in SIZES.items():
         for gain in GAINS:
-            dice, shown, best = np.random.default_rng(labels), 0, 0
+            dice, shown = np.random.default_rng(labels), 0
             for _ in range(runs):
                 gains = np.clip(RIGHT + gain + SPREAD * dice.standard_normal(CANDIDATES), 0, 0.99)
                 human = (dice.random(validation + test) < 0.5).astype(float)
@@ -72,8 +71,7 @@ def power(runs: int) -> None:
                     holdout_verdict(samples.only(~in_validation), choose(samples.only(in_validation))).outcome
                     == "shown"
                 )
-                best += max_t_verdict(samples)[1].outcome == "shown"
-            print(f"| {labels} | {gain:.0%} | {shown / runs:.0%} | {best / runs:.0%} |")
+            print(f"| {labels} | {gain:.0%} | {shown / runs:.0%} |")
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from judgekit.judges.decisions import no_text_message
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import load_prompt
-from judgekit.runs.alignments import AlignmentDesign, AlignmentRecord, ancestry
+from judgekit.runs.alignments import AlignmentRecord, ancestry
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
 from judgekit.runs.store import DEFAULT_RUNS_PATH
@@ -31,7 +31,6 @@ def prepare(
     labels: Iterable[HumanLabel],
     *,
     writer: Judge | str | None = None,
-    design: AlignmentDesign = "holdout",
     output: Path | str | None = None,
     sources: Sequence[str] = (),
     looks: Path | str | None = None,
@@ -74,7 +73,7 @@ def prepare(
     origins = list(dict.fromkeys((*sources, *(label.file for label in labeled if label.file is not None))))
     folders = _look_folders(run, looks)
     unused = {**unused, **combined.left_out}
-    aligning = Aligning(scorer, run, cases, unused, writing_judge, design, path, origins, earlier, folders, announce)
+    aligning = Aligning(scorer, run, cases, unused, writing_judge, path, origins, earlier, folders, announce)
     aligning.check_files()
     return aligning
 
@@ -95,7 +94,6 @@ async def aalign(
     labels: Iterable[HumanLabel],
     *,
     writer: Judge | str | None = None,
-    design: AlignmentDesign = "holdout",
     output: Path | str | None = None,
     sources: Sequence[str] = (),
     looks: Path | str | None = None,
@@ -113,8 +111,6 @@ async def aalign(
         run: A run of this scorer that the labeled samples are from, with their conversations.
         labels: Human labels, which count together with those stored with the run: see `judgekit.add_labels`.
         writer: The model that writes candidates; by default, the scorer's judge.
-        design: ``"holdout"``, or ``"max-t"``, which tests all candidates at once by ``validation`` and ``test``. This finds
-            smaller gains, but leaves no labels for an audit record.
         output: The file of the new prompt; by default, the scorer's name and ``_aligned.md``.
         sources: The origins of the labels, which the audit record names.
         looks: The folder whose file ``looks.jsonl`` counts looks at test labels. By default, the folder of the run's audit records
@@ -133,7 +129,6 @@ async def aalign(
         run,
         labels,
         writer=writer,
-        design=design,
         output=output,
         sources=sources,
         looks=looks,

@@ -23,7 +23,6 @@ from judgekit.alignment.verdict import (
     JudgedSamples,
     choose,
     holdout_verdict,
-    max_t_verdict,
     refusal_reason,
 )
 from judgekit.alignment.writing import CANDIDATES, REQUESTS, Candidate, CandidateWriter, accepted
@@ -35,7 +34,6 @@ from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import load_prompt, prompt_file_text
 from judgekit.runs.alignments import (
-    AlignmentDesign,
     AlignmentOutcome,
     AlignmentRecord,
     LabelRole,
@@ -87,7 +85,6 @@ class Aligning:
     cases: Sequence[Case]
     unused_labels: Mapping[str, int]
     writer: Judge
-    design: AlignmentDesign
     output: Path
     sources: Sequence[str]
     earlier: Sequence[AlignmentRecord]
@@ -109,16 +106,11 @@ class Aligning:
     def _in(self, *roles: LabelRole) -> Sequence[Case]:
         return [case for case in self.cases if case.role in roles]
 
-    @property
-    def _choosing(self) -> Sequence[Case]:
-        return self._in("validation") if self.design == "holdout" else self._in("validation", "test")
-
     def check_files(self) -> None:
         """Check before anything is paid that looks can be counted, and that the new prompt may be written.
 
         Raises:
-            ConfigError: The prompt file exists and was written from another question, other labels or in another design, or
-                was edited since.
+            ConfigError: The prompt file exists and was written from another question or other labels, or was edited since.
             StoreError: A file of looks cannot be read.
         """
         for counted in self.looks:
@@ -151,12 +143,11 @@ class Aligning:
         """Return what the alignment would take, at most, if each candidate is 1,200 characters longer."""
         longer = replace(self.scorer, prompt=replace(self.base, question=f"{self.base.question}\n\n{_FILLER}"))
         old = await _plan(self.cases, [self.scorer])
-        chosen, tested = await _plan(self._choosing, [longer]), await _plan(self._in("test"), [longer])
-        tests = int(self.design == "holdout")
+        chosen, tested = await _plan(self._in("validation"), [longer]), await _plan(self._in("test"), [longer])
         costs = (old.cost_usd, chosen.cost_usd, tested.cost_usd)
         priced = [cost_usd for cost_usd in costs if cost_usd is not None]
-        cost = priced[0] + CANDIDATES * priced[1] + tests * priced[2] if len(priced) == len(costs) else None
-        return AlignmentPlan(REQUESTS, old.requests + CANDIDATES * chosen.requests + tests * tested.requests, cost)
+        cost = priced[0] + CANDIDATES * priced[1] + priced[2] if len(priced) == len(costs) else None
+        return AlignmentPlan(REQUESTS, old.requests + CANDIDATES * chosen.requests + tested.requests, cost)
 
     def refused_early(self) -> Alignment | None:
         """Return the refusal of an alignment by labels that cannot show an improvement; ``None`` if they may."""
@@ -187,21 +178,16 @@ class Aligning:
             unusable = tuple(AlignmentCandidate(kind=kind, refusal_reason=reason) for kind, reason in refusals)
             return self._refused("every candidate was refused").model_copy(update={"candidates": unusable})
         judging = [replace(self.scorer, prompt=prompt, name=name) for name, prompt in prompts.items()]
-        planned = await _plan(self._choosing, judging)
-        self.announce(
-            f"judging {count_text(len(judging), 'candidate')} on {len(self._choosing)} labeled samples: {planned}"
-        )
-        judged = self._compared(self._choosing, scores, await self._judge(self._choosing, judging), judging)
+        choosing = self._in("validation")
+        planned = await _plan(choosing, judging)
+        self.announce(f"judging {count_text(len(judging), 'candidate')} on {len(choosing)} labeled samples: {planned}")
+        judged = self._compared(choosing, scores, await self._judge(choosing, judging), judging)
         # Other answers to the same questions, which a judge without a cache may give, are another alignment.
         questions = [prompt.question for prompt in prompts.values()]
         alignment = self._hash([*questions, repr(judged.candidates.tolist())])
         look = await asyncio.to_thread(self._look, alignment)
-        if self.design == "max-t":
-            chosen, verdict = max_t_verdict(judged, look=look or 1)
-            tested = None
-        else:
-            chosen = choose(judged)
-            verdict, tested = await self._test(self._final(judging[chosen], alignment), scores, look)
+        chosen = choose(judged)
+        verdict, tested = await self._test(self._final(judging[chosen], alignment), scores, look)
         listed = self._listed(candidates, prompts, judged, chosen)
         prompt = cast("Prompt", self._final(judging[chosen], alignment).prompt)
         record = self._record(alignment, verdict, len(prompts), look, prompt)
@@ -277,7 +263,6 @@ class Aligning:
             scorer=self.scorer.name,
             outcome="refused",
             reason=reason,
-            design=self.design,
             roles=self.roles,
             by_hand=any(case.selection == "convenience" for case in self.cases),
             unused_labels=dict(self.unused_labels),
@@ -304,14 +289,13 @@ class Aligning:
     def _hash(self, questions: Sequence[str]) -> str:
         record = ScorerRecord.of(self.scorer)
         labels = sorted((recording_key(case.sample), case.role, repr(case.human_value)) for case in self.cases)
-        whole = json.dumps([record.name, record.signature, questions, labels, self.design])
+        whole = json.dumps([record.name, record.signature, questions, labels])
         return hashlib.sha256(whole.encode()).hexdigest()[:12]
 
     def _look(self, alignment: str) -> int | None:
         """Return the number of looks at the test labels, this one included; ``None`` if nothing counts them."""
-        roles: Sequence[LabelRole] = ("test",) if self.design == "holdout" else ("validation", "test")
-        tested = [sketch(case.sample) for case in self.cases if case.role in roles]
-        others = [sketch(case.sample) for case in self.cases if case.role not in roles]
+        tested = [sketch(case.sample) for case in self.cases if case.role == "test"]
+        others = [sketch(case.sample) for case in self.cases if case.role != "test"]
         look = Look(alignment=alignment, tested=tested, others=others)
         return max((count_look(look, folder) for folder in self.looks), default=None)
 
@@ -337,7 +321,7 @@ class Aligning:
         record: AlignmentRecord,
         prompt: Prompt,
         verdict: AlignmentVerdict,
-        tested: TestedCandidate | None,
+        tested: TestedCandidate,
         candidates: Sequence[AlignmentCandidate],
     ) -> Alignment:
         """Record the alignment, write the prompt file and, from the tested samples, the audit record."""
@@ -350,7 +334,7 @@ class Aligning:
         if path is not None:
             write_prompt(text, path)
         kept = None
-        if tested is not None and path is not None and folder is not None:
+        if path is not None and folder is not None:
             kept = tested.keep_audit_record(self.run.store, folder, record)
         old, new = (prompt.splitlines(keepends=True) for prompt in (prompt_file_text(self.base), text))
         return self._refused("").model_copy(
@@ -371,7 +355,6 @@ class Aligning:
         self, alignment: str, verdict: AlignmentVerdict, candidates: int, look: int | None, prompt: Prompt
     ) -> AlignmentRecord:
         keys = {role: sorted({recording_key(case.sample) for case in self._in(role)}) for role in _ROLES}
-        spent = self._in("train", "validation") if self.design == "holdout" else self.cases
         outcome: AlignmentOutcome = verdict.outcome
         return AlignmentRecord(
             id=alignment,
@@ -379,11 +362,16 @@ class Aligning:
             scorer=self.earlier[-1].scorer if self.earlier else self.scorer.name,  # by which labels name the question
             parent=self.base.alignment or None,
             parent_fingerprint=ScorerRecord.of(self.scorer).signature,
-            design=self.design,
             train=keys["train"],
             validation=keys["validation"],
             test=keys["test"],
-            groups=sorted({group_key(group) for case in spent if (group := case.sample.group) is not None}),
+            groups=sorted(
+                {
+                    group_key(group)
+                    for case in self._in("train", "validation")
+                    if (group := case.sample.group) is not None
+                }
+            ),
             candidates=candidates,
             look=look or 1,
             alpha=verdict.alpha,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from judgekit.alignment.verdict import AlignmentVerdict
-from judgekit.runs.alignments import AlignmentDesign, AlignmentOutcome, LabelRole
+from judgekit.runs.alignments import AlignmentOutcome, LabelRole
 from judgekit.traces.message import FrozenModel, Many
 
 _LEAST_P = 0.001
@@ -37,7 +37,6 @@ class Alignment(FrozenModel):
         id: The id of the alignment, which the new prompt names; ``None`` if nothing was judged.
         outcome: Whether an improvement is shown.
         reason: Why the alignment was refused; empty if it was not.
-        design: How candidates were chosen and tested.
         roles: The number of labeled samples in each role.
         by_hand: Whether the labeled samples were picked by hand (selection is convenience).
         unused_labels: The number of labels that could not be used, by reason.
@@ -58,7 +57,6 @@ class Alignment(FrozenModel):
     id: str | None = None
     outcome: AlignmentOutcome
     reason: str = ""
-    design: AlignmentDesign
     roles: dict[LabelRole, int] = Field(default_factory=dict[LabelRole, int])
     by_hand: bool = False
     unused_labels: dict[str, int] = Field(default_factory=dict)
@@ -83,9 +81,8 @@ class Alignment(FrozenModel):
         if verdict is None:
             yield f"{outcome} {self.reason[:1].upper()}{self.reason[1:]}."
             return
-        held_out = "held-out labels" if self.design == "holdout" else "labels, which also chose among the candidates,"
         yield (
-            f"{outcome} On {verdict.sample_count} {held_out} the new question agrees {_agrees(verdict, verdict.after.value)}, the old "
+            f"{outcome} On {verdict.sample_count} held-out labels the new question agrees {_agrees(verdict, verdict.after.value)}, the old "
             f"{_agrees(verdict, verdict.before.value)} ({verdict.fixed} fixed, {verdict.regressed} regressed, {_chance(verdict.p)})"
             f"{'' if self.outcome == 'shown' else f'; {_least(verdict)}'}. {self._kept()}"
         )
@@ -95,8 +92,6 @@ class Alignment(FrozenModel):
                 yield f"{name}: {_short(rates[0])} before, {_short(rates[1])} after"
         if verdict.outcome == "not shown" and verdict.p < verdict.alpha:
             yield "one class pays for the gain: it loses more than 5 points, which is shown as well"
-        if self.design == "max-t":
-            yield "there is no audit record, since these labels chose the question; the gain looks larger than it is"
         if self.by_hand:
             yield "the labeled samples were picked by hand (selection is convenience), so the finding holds only for samples like them"
         if self.look is None:

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from judgekit.runs.alignments import AlignmentOutcome
 from judgekit.runs.intervals import Estimate
 from judgekit.stats.comparison import paired_interval
-from judgekit.stats.improvement import detectable_gain, look_level, max_t, mcnemar_mid_p
+from judgekit.stats.improvement import detectable_gain, look_level, mcnemar_mid_p, sign_flip_gain
 from judgekit.stats.units import Units
-from judgekit.stats.wilson import Interval
 from judgekit.traces.message import FrozenModel
 
 MIN_LABELS = 40
@@ -39,7 +38,7 @@ class AlignmentVerdict(FrozenModel):
         sample_count: The number of labeled samples in the test.
         before: The agreement of the old question.
         after: That of the candidate.
-        gain: The difference, with its paired interval; simultaneous for all candidates in the design ``max-t``.
+        gain: The difference, with its paired interval.
         fixed: The number of samples on which only the candidate is right, or nearer to people.
         regressed: The number of samples on which only the old question is.
         sensitivity: The old and the new sensitivity; ``None`` if people pass nothing.
@@ -124,43 +123,7 @@ def holdout_verdict(samples: JudgedSamples, chosen: int, *, look: int = 1) -> Al
     gains = samples.improvements[chosen]
     test, p = _holdout_p(samples, gains)
     _, opposite = _holdout_p(samples, -gains)
-    interval = paired_interval(gains, samples.groups)
-    return _verdict(samples, chosen, (test, p, opposite), interval, look)
-
-
-def max_t_verdict(samples: JudgedSamples, *, look: int = 1) -> tuple[int, AlignmentVerdict]:
-    """Choose the best candidate and test it on the same samples, with p adjusted for the choice; see `max_t`.
-
-    Args:
-        samples: The samples, none of which was read.
-        look: How many times labels of these samples have been looked at, this time included.
-
-    Returns:
-        The place of the candidate, and the verdict on it.
-    """
-    weights, gains = samples.weights, samples.improvements
-    weighted = gains if weights is None else gains * weights
-    test = max_t(weighted, samples.groups)
-    _, opposite = _holdout_p(samples, -gains[test.best])
-    error = Units.of(gains[test.best], samples.groups).standard_error() or 0.0
-    half = max_t(gains, samples.groups, two_sided=True).critical * error
-    gain = float(gains[test.best].mean())
-    interval = Interval(max(-1.0, gain - half), min(1.0, gain + half), "max-T") if error else None
-    return test.best, _verdict(samples, test.best, ("max-T sign-flip", test.p, opposite), interval, look)
-
-
-def _holdout_p(samples: JudgedSamples, gains: NDArray[np.float64]) -> tuple[str, float]:
-    weights = samples.weights
-    if weights is None and Units.of(gains, samples.groups).codes is None and np.isin(gains, (-1, 0, 1)).all():
-        return "McNemar mid-p", mcnemar_mid_p(int((gains > 0).sum()), int((gains < 0).sum()))
-    by_class = "" if weights is None else ", both classes counting equally"
-    return f"sign-flip{by_class}", max_t([gains if weights is None else gains * weights], samples.groups).p
-
-
-def _verdict(
-    samples: JudgedSamples, chosen: int, tested: tuple[str, float, float], interval: Interval | None, look: int
-) -> AlignmentVerdict:
-    (test, p, opposite), alpha, gains = tested, look_level(look), samples.improvements[chosen]
+    alpha = look_level(look)
     rates = {value: _class_rates(samples, chosen, value) for value in _BINARY}
     outcome: AlignmentOutcome = "not shown"
     if p < alpha and not any(_is_harmed(samples, gains, value) for value in _BINARY):
@@ -173,7 +136,7 @@ def _verdict(
         sample_count=len(gains),
         before=Estimate.mean([*(1 - samples.base)], samples.groups),
         after=Estimate.mean([*(1 - samples.candidates[chosen])], samples.groups),
-        gain=Estimate.of(float(gains.mean()), interval),
+        gain=Estimate.of(float(gains.mean()), paired_interval(gains, samples.groups)),
         fixed=int((gains > 0).sum()),
         regressed=int((gains < 0).sum()),
         sensitivity=rates[1.0],
@@ -183,6 +146,14 @@ def _verdict(
         alpha=alpha,
         least_gain=detectable_gain(units, discordant, alpha=alpha),
     )
+
+
+def _holdout_p(samples: JudgedSamples, gains: NDArray[np.float64]) -> tuple[str, float]:
+    weights = samples.weights
+    if weights is None and Units.of(gains, samples.groups).codes is None and np.isin(gains, (-1, 0, 1)).all():
+        return "McNemar mid-p", mcnemar_mid_p(int((gains > 0).sum()), int((gains < 0).sum()))
+    by_class = "" if weights is None else ", both classes counting equally"
+    return f"sign-flip{by_class}", sign_flip_gain(gains if weights is None else gains * weights, samples.groups)
 
 
 def _class_rates(samples: JudgedSamples, chosen: int, value: float) -> tuple[float, float] | None:

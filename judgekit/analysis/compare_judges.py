@@ -19,8 +19,7 @@ from judgekit.runs.intervals import Estimate
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, ScorerRecord
 from judgekit.score import STATUSES, JudgeCall, ScoreStatus
-from judgekit.stats.comparison import mcnemar, paired_interval, sign_flip
-from judgekit.stats.improvement import max_t
+from judgekit.stats.comparison import holm, mcnemar, paired_interval, sign_flip
 from judgekit.stats.units import Units
 from judgekit.traces.message import FrozenModel, Many
 
@@ -70,8 +69,7 @@ class ClosenessTest(FrozenModel):
         test: ``exact McNemar`` if each judge is right or wrong and no group has two samples, else ``sign-flip
             permutation``.
         p: The two-sided p of that test.
-        p_adjusted: p adjusted for the number of pairs: if there are several, by a max-T sign-flip test of all pairs,
-            which allows for judges that err alike; see `judgekit.stats.improvement.max_t`.
+        p_holm: p adjusted for the number of pairs.
     """
 
     sample_count: int
@@ -82,7 +80,7 @@ class ClosenessTest(FrozenModel):
     difference: Estimate
     test: str
     p: float
-    p_adjusted: float
+    p_holm: float
 
 
 class JudgePair(FrozenModel):
@@ -235,7 +233,9 @@ def compare_judges(run: Run, judges: Mapping[str, str], labels: Iterable[HumanLa
         check_choice("scorer of the run", scorer, records)
     compared = [records[scorer] for scorer in judges.values()]
     sides = [_Answers.of(run, judge, record, given, compared) for judge, record in zip(judges, compared, strict=True)]
-    closer = _adjusted([_closer(a, b) for a, b in combinations(sides, 2)], [*combinations(sides, 2)])
+    tests = [_closer(a, b) for a, b in combinations(sides, 2)]
+    adjusted = holm([None if test is None else test.p for test in tests])
+    closer = [test and test.model_copy(update={"p_holm": p}) for test, p in zip(tests, adjusted, strict=True)]
     return JudgeComparison(
         run=run.number,
         samples=run.samples.samples,
@@ -313,23 +313,15 @@ def _pair(a: _Answers, b: _Answers, closeness: ClosenessTest | None) -> JudgePai
     )
 
 
-def _closeness(a: _Answers, b: _Answers) -> Mapping[int, tuple[float, float]]:
-    return {
-        index: (
-            1 - fmean(abs(a.value(index) - human) for human in a.human_values[index]),
-            1 - fmean(abs(b.value(index) - human) for human in b.human_values[index]),
-        )
-        for index in a.human_values
-        if index in b.human_values
-    }
-
-
 def _closer(a: _Answers, b: _Answers) -> ClosenessTest | None:
-    both = _closeness(a, b)
-    if not both:
+    human = {index: values for index, values in a.human_values.items() if index in b.human_values}
+    if not human:
         return None
-    groups = [a.rows[index].unit for index in both]
-    near_a, near_b = (np.asarray([near[side] for near in both.values()]) for side in (0, 1))
+    groups = [a.rows[index].unit for index in human]
+    near_a, near_b = (
+        np.asarray([1 - fmean(abs(side.value(index) - value) for value in human[index]) for index in human])
+        for side in (a, b)
+    )
     gains = np.round(near_b - near_a, _DIGITS)
     only_a, only_b = int((gains < 0).sum()), int((gains > 0).sum())
     if Units.of(gains, groups).codes is None and np.isin((near_a, near_b), (0, 1)).all():
@@ -337,7 +329,7 @@ def _closer(a: _Answers, b: _Answers) -> ClosenessTest | None:
     else:
         test, p = "sign-flip permutation", sign_flip(gains, groups)
     return ClosenessTest(
-        sample_count=len(both),
+        sample_count=len(human),
         a=float(near_a.mean()),
         b=float(near_b.mean()),
         a_closer=only_a,
@@ -345,22 +337,5 @@ def _closer(a: _Answers, b: _Answers) -> ClosenessTest | None:
         difference=Estimate.of(float(gains.mean()), paired_interval(gains, groups)),
         test=test,
         p=p,
-        p_adjusted=p,
+        p_holm=p,
     )
-
-
-def _adjusted(
-    tests: Sequence[ClosenessTest | None], pairs: Sequence[tuple[_Answers, _Answers]]
-) -> Sequence[ClosenessTest | None]:
-    """Return the tests with p adjusted for their number, if there are several."""
-    tested = [(test, *pair) for test, pair in zip(tests, pairs, strict=True) if test is not None]
-    if len(tested) < 2:
-        return tests
-    gains = [
-        {index: round(near_b - near_a, _DIGITS) for index, (near_a, near_b) in _closeness(a, b).items()}
-        for _, a, b in tested
-    ]
-    groups = {index: a.rows[index].unit for (_, a, _), gain in zip(tested, gains, strict=True) for index in gain}
-    table = np.asarray([[gain.get(index, 0.0) for index in groups] for gain in gains])
-    adjusted = iter(max_t(table, [*groups.values()], two_sided=True).adjusted.tolist())
-    return [test and test.model_copy(update={"p_adjusted": max(test.p, next(adjusted))}) for test in tests]

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -46,13 +46,6 @@ def align(
             "RUN", "The run that the labels are from; by default, the one that they name, or the scorer's last."
         ),
     ] = None,
-    design: Annotated[
-        Literal["holdout", "max-t"],
-        typer.Option(
-            help="holdout: choose a candidate, and test it by other labels, which make an audit record; max-t: test all candidates at "
-            "once, which finds smaller gains but leaves no audit record."
-        ),
-    ] = "holdout",
     output: Annotated[
         Path | None,
         options.option(
@@ -88,7 +81,6 @@ def align(
         labeled,
         given,
         writer=None if writer is None else settings.judge(writer),
-        design=design,
         output=output or _beside(spec, built.name),
         announce=lambda text: print_line(text, console(stderr=True)),
     )

@@ -119,9 +119,9 @@ def _closer(pair: JudgePair, test: ClosenessTest) -> str:
     has, of, is_better = (
         ("is right on", "on", "is right") if is_right else ("has a mean closeness of", "of", "is closer")
     )
-    adjusted = f" ({test.p_adjusted:.2g} adjusted for all pairs)" if test.p_adjusted != test.p else ""
+    adjusted = f" ({test.p_holm:.2g} adjusted for all pairs)" if test.p_holm != test.p else ""
     verdict = "no evidence that one is better"
-    if test.p_adjusted < _ALPHA:
+    if test.p_holm < _ALPHA:
         verdict = f"{pair.b if test.b > test.a else pair.a} is better"
     return (
         f"of n={test.sample_count:,}, {pair.a} {has} {test.a:.1%}, {pair.b} {of} {test.b:.1%}; "

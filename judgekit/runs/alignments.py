@@ -18,8 +18,6 @@ LabelRole: TypeAlias = Literal["train", "validation", "test"]
 """The role of a label when a judge is aligned: the writing model reads ``train``, the best candidate is chosen by
 ``validation``, and ``test`` shows whether it is better.
 """
-AlignmentDesign: TypeAlias = Literal["holdout", "max-t"]
-"""``holdout`` chooses by ``validation`` and tests the choice once by ``test``; ``max-t`` tests all candidates at once by both."""
 AlignmentOutcome: TypeAlias = Literal["shown", "not shown", "worse", "refused"]
 """Whether the new question is shown to agree more often with people, is not, agrees less often, or was not tested."""
 
@@ -45,12 +43,11 @@ class AlignmentRecord(FrozenModel):
     Recordings are listed by `recording_key`, and groups by `group_key`.
 
     Attributes:
-        id: A hash of the question, its candidates, the labels and the design. The aligned prompt names it.
-        inputs: A hash of the question, the labels and the design.
+        id: A hash of the question, its candidates and the labels. The aligned prompt names it.
+        inputs: A hash of the question and the labels.
         scorer: The scorer whose question was aligned; the labels name it.
         parent: The id of the alignment that this question came from.
         parent_fingerprint: The signature of the scorer before.
-        design: How candidates were chosen and tested.
         train: The recordings whose labels the writing model read.
         validation: The recordings whose labels chose the candidate.
         test: The recordings whose labels tested it.
@@ -73,7 +70,6 @@ class AlignmentRecord(FrozenModel):
     scorer: str
     parent: str | None = None
     parent_fingerprint: str | None = None
-    design: AlignmentDesign
     train: Many[str] = ()
     validation: Many[str] = ()
     test: Many[str] = ()
@@ -92,8 +88,7 @@ class AlignmentRecord(FrozenModel):
     @property
     def fitted_keys(self) -> frozenset[str]:
         """The recordings and groups whose labels were read or chose, and so prove nothing about this judge."""
-        chose = (*self.validation, *self.test) if self.design == "max-t" else self.validation
-        return frozenset((*self.train, *chose, *self.groups))
+        return frozenset((*self.train, *self.validation, *self.groups))
 
     def was_fitted_to(self, sample: Sample) -> bool:
         """Return whether labels of this recording, or of its group, were read or chose."""

@@ -1,10 +1,9 @@
-"""Whether one of several candidates is better than what there is, on the same items: tests for one or all of them."""
+"""Whether a candidate is better than what there is, on the same items."""
 
 from math import sqrt
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from judgekit.stats.quantiles import normal_quantile
 from judgekit.stats.units import Groups, Units
@@ -13,74 +12,22 @@ _ROUNDING = 1e-9
 _CHUNK = 1_000
 
 
-class MaxT(NamedTuple):
-    """The result of `max_t`.
+def sign_flip_gain(gains: ArrayLike, groups: Groups | None = None, *, draws: int = 9_999, seed: int = 0) -> float:
+    """Return the one-sided p of a gain: how often it is as large if units swap sides at random.
 
-    Attributes:
-        best: The place of the candidate with the largest statistic.
-        p: The p of the best candidate, adjusted for the choice.
-        adjusted: The adjusted p of each candidate.
-        critical: The value that the largest statistic exceeds with probability ``alpha`` if no candidate differs.
+    The signs of a whole group change together. p is (b + 1) / (draws + 1), where b draws are as large. Source: Fisher
+    1935, "The Design of Experiments", section 21; Phipson and Smyth 2010, https://doi.org/10.2202/1544-6115.1585. It is
+    assumed that, without a difference, each unit would be equally likely the other way round.
     """
-
-    best: int
-    p: float
-    adjusted: NDArray[np.float64]
-    critical: float
-
-
-def max_t(
-    gains: ArrayLike,
-    groups: Groups | None = None,
-    *,
-    two_sided: bool = False,
-    alpha: float = 0.05,
-    draws: int = 9_999,
-    seed: int = 0,
-) -> MaxT:
-    """Test whether the best of several candidates is better than what there is, allowing for the choice.
-
-    T of a candidate is the sum of its gains over the square root of the sum of their squares, each summed by unit first.
-    In each draw, a unit's gains change sign together for all candidates; the adjusted p of a candidate is how often the
-    largest T of a draw reaches the candidate's. Source: Westfall and Young 1993, "Resampling-Based Multiple Testing";
-    the count includes the data themselves (Phipson and Smyth 2010, https://doi.org/10.2202/1544-6115.1585).
-
-    It is assumed that without a difference each unit is equally likely the other way round, and that the candidates
-    were made without these items. With one candidate this is a sign-flip test.
-
-    Args:
-        gains: A row per candidate, a column per item: how much better it is on this item.
-        groups: The group of each item.
-        two_sided: Whether worse candidates count as different, too.
-        alpha: The level of ``critical``.
-        draws: The number of draws.
-        seed: The seed of the draws.
-
-    Raises:
-        ValueError: The gains are not a table of finite numbers with at least one candidate and one item.
-    """
-    table = np.asarray(gains, np.float64)
-    if table.ndim != 2 or 0 in table.shape or not np.isfinite(table).all():
-        raise ValueError(f"expected a row of finite gains for each candidate, found the shape {table.shape}")
-    units = Units.of(table[0], groups)
-    sums = np.stack([units.sums(row) for row in table])
-    sums = sums[:, (sums != 0).any(axis=0)]  # units without any gain or loss change nothing
-    scale = np.sqrt(np.square(sums).sum(axis=1))
-    scale[scale == 0] = np.inf
-    scaled = sums / scale[:, np.newaxis]
-    observed = scaled.sum(axis=1)
-    random = np.random.default_rng(seed)
-    largest = np.empty(draws)
+    units = Units.of(gains, groups)
+    sums = units.sums(units.values)
+    sums = sums[sums != 0]  # units without any gain or loss change nothing
+    scaled = sums / sqrt(np.square(sums).sum() or 1)
+    random, as_large = np.random.default_rng(seed), 0
     for start in range(0, draws, _CHUNK):
-        count = min(_CHUNK, draws - start)
-        signs = 2.0 * random.integers(2, size=(scaled.shape[1], count), dtype=np.int8) - 1
-        drawn = scaled @ signs
-        largest[start : start + count] = (np.abs(drawn) if two_sided else drawn).max(axis=0)
-    reached = np.abs(observed) if two_sided else observed
-    as_large = (largest >= reached[:, np.newaxis] - _ROUNDING).sum(axis=1)
-    adjusted = (as_large + 1) / (draws + 1)
-    best = int(np.argmax(reached))
-    return MaxT(best, float(adjusted[best]), adjusted, float(np.quantile(largest, 1 - alpha)))
+        signs = 2.0 * random.integers(2, size=(len(sums), min(_CHUNK, draws - start)), dtype=np.int8) - 1
+        as_large += int((scaled @ signs >= scaled.sum() - _ROUNDING).sum())
+    return (as_large + 1) / (draws + 1)
 
 
 def mcnemar_mid_p(fixed: int, regressed: int) -> float:

@@ -67,7 +67,6 @@ def test_a_recording_that_an_earlier_alignment_chose_by_does_not_test_again() ->
     record = AlignmentRecord(
         id="0" * 12,
         scorer="tone",
-        design="holdout",
         validation=[recording_key(one)],
         outcome="shown",
         made_at=datetime.now(UTC),

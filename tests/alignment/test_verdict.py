@@ -3,7 +3,6 @@
 import gzip
 import json
 from collections import Counter
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import NormalDist
@@ -17,12 +16,11 @@ from judgekit.alignment.verdict import (
     JudgedSamples,
     choose,
     holdout_verdict,
-    max_t_verdict,
     refusal_reason,
 )
 from judgekit.runs.intervals import Estimate
 from judgekit.stats.agreement import AgreementTables, table_kappa
-from judgekit.stats.improvement import max_t
+from judgekit.stats.improvement import sign_flip_gain
 
 ACCURACY = 0.8
 RHO = 0.6  # the latent correlation of the errors of prompts of one model
@@ -100,14 +98,6 @@ def test_a_later_look_has_a_lower_level() -> None:
     assert [holdout_verdict(samples, 0, look=look).outcome for look in (1, 2, 3)] == ["shown", "not shown", "not shown"]
 
 
-def test_max_t_chooses_and_tests_at_once() -> None:
-    human, base, good = "1" * 40 + "0" * 40, "0" * 12 + "1" * 28 + "0" * 40, "1" * 40 + "0" * 40
-    place, found = max_t_verdict(judged(human, base, base, good))
-    assert (place, found.outcome, found.test) == (1, "shown", "max-T sign-flip")
-    assert found.gain.low is not None
-    assert 0 < found.gain.low < found.gain.value == 0.15  # pyright: ignore[reportOptionalOperand]
-
-
 def test_too_few_or_too_similar_labels_are_refused() -> None:
     assert "39 labeled samples are too few" in refusal_reason([1.0, 0.0] * 19 + [1.0])
     assert "only 7 of 47" in refusal_reason([1.0] * 40 + [0.0] * 7)
@@ -120,7 +110,7 @@ def test_too_few_or_too_similar_labels_are_refused() -> None:
 @pytest.fixture
 def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """A twentieth of the signs of a verdict, whose p is as valid."""
-    monkeypatch.setattr("judgekit.alignment.verdict.max_t", partial(max_t, draws=499))
+    monkeypatch.setattr("judgekit.alignment.verdict.sign_flip_gain", partial(sign_flip_gain, draws=499))
 
 
 def draw(dice: np.random.Generator, human: NDArray[np.float64], accuracies: NDArray[np.float64]) -> JudgedSamples:
@@ -131,23 +121,20 @@ def draw(dice: np.random.Generator, human: NDArray[np.float64], accuracies: NDAr
     return JudgedSamples(human, [None] * len(human), errors[0], errors[1:])
 
 
-def holdout(samples: JudgedSamples) -> tuple[int, AlignmentVerdict]:
+def holdout(samples: JudgedSamples) -> AlignmentVerdict:
     in_validation = np.arange(VALIDATION + TEST) < VALIDATION
-    chosen = choose(samples.only(in_validation))
-    return chosen, holdout_verdict(samples.only(~in_validation), chosen)
+    return holdout_verdict(samples.only(~in_validation), choose(samples.only(in_validation)))
 
 
 @pytest.mark.simulations
 @pytest.mark.usefixtures("_few_draws")
-@pytest.mark.parametrize(("mean_gain", "design", "power"), [(0.04, holdout, 0.33), (0.08, holdout, 0.63), (0.04, max_t_verdict, 0.49), (0.08, max_t_verdict, 0.81)])  # fmt: skip
-def test_power_with_100_labels(
-    mean_gain: float, design: Callable[[JudgedSamples], tuple[int, AlignmentVerdict]], power: float
-) -> None:
+@pytest.mark.parametrize(("mean_gain", "power"), [(0.04, 0.33), (0.08, 0.63)])
+def test_power_with_100_labels(mean_gain: float, power: float) -> None:
     dice, shown = np.random.default_rng(0), 0
     for _ in range(ALIGNMENTS):
         human = (dice.random(VALIDATION + TEST) < 0.5).astype(float)
         gains = np.clip(ACCURACY + mean_gain + 0.04 * dice.standard_normal(8), 0, 0.99)
-        shown += design(draw(dice, human, np.array([ACCURACY, *gains])))[1].outcome == "shown"
+        shown += holdout(draw(dice, human, np.array([ACCURACY, *gains]))).outcome == "shown"
     assert shown / ALIGNMENTS == pytest.approx(power, abs=0.05)
 
 
@@ -166,13 +153,10 @@ def draw_labels(dice: np.random.Generator, human: NDArray[np.float64]) -> Judged
 
 @pytest.mark.simulations
 @pytest.mark.usefixtures("_few_draws")
-@pytest.mark.parametrize("design", [holdout, max_t_verdict])
-def test_equal_candidates_are_seldom_shown_on_human_labels(
-    human: NDArray[np.float64], design: Callable[[JudgedSamples], tuple[int, AlignmentVerdict]]
-) -> None:
+def test_equal_candidates_are_seldom_shown_on_human_labels(human: NDArray[np.float64]) -> None:
     dice, found = np.random.default_rng(0), Counter[str]()
     for _ in range(ALIGNMENTS):
-        found[design(draw_labels(dice, human))[1].outcome] += 1
+        found[holdout(draw_labels(dice, human)).outcome] += 1
     assert found["shown"] <= 0.064 * ALIGNMENTS  # 5 % and two standard errors
     assert found["worse"] <= 0.064 * ALIGNMENTS
 

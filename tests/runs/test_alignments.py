@@ -24,7 +24,7 @@ def sample(text: str, **known: object) -> Sample:
 
 
 def record(number: int, **known: object) -> AlignmentRecord:
-    given = {"scorer": "tone", "design": "holdout", "outcome": "shown", "p": 0.01, "version": "1", **known}
+    given = {"scorer": "tone", "outcome": "shown", "p": 0.01, "version": "1", **known}
     made_at = FIRST + timedelta(days=number)
     return AlignmentRecord.model_validate({"id": f"{number:012x}", "made_at": made_at, **given})
 
@@ -47,7 +47,6 @@ def test_labels_that_were_read_or_chose_and_their_groups_are_fitted_to() -> None
     keys = {"train": [recording_key(read)], "validation": [recording_key(chose)], "test": [recording_key(tested)]}
     found = record(1, **keys, groups=[group_key("g")])
     assert [found.was_fitted_to(one) for one in (read, chose, tested, sibling, sample("e"))] == [True, True, False, True, False]  # fmt: skip
-    assert record(1, **keys, design="max-t").was_fitted_to(tested)
 
 
 def test_records_are_read_in_the_order_of_their_making(tmp_path: Path) -> None:

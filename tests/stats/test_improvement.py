@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from judgekit.stats.comparison import sign_flip
-from judgekit.stats.improvement import detectable_gain, look_level, max_t, mcnemar_mid_p
+from judgekit.stats.improvement import detectable_gain, look_level, mcnemar_mid_p, sign_flip_gain
 
 
 @pytest.mark.parametrize(("gain", "discordant", "n"), [(0.05, 0.15, 369), (0.10, 0.15, 91), (0.10, 0.20, 122), (0.15, 0.20, 53), (0.20, 0.25, 37)])  # fmt: skip
@@ -29,46 +29,17 @@ def test_mcnemar_mid_p_of_both_directions_sums_to_one() -> None:
     assert mcnemar_mid_p(9, 3) + mcnemar_mid_p(3, 9) == pytest.approx(1)
 
 
-def test_max_t_of_one_candidate_is_a_sign_flip_test() -> None:
+def test_a_sign_flip_test_of_a_gain_is_one_side_of_that_of_a_difference() -> None:
     gains = np.random.default_rng(0).choice([-1.0, 0.0, 1.0], size=60, p=[0.1, 0.7, 0.2])
-    assert max_t([gains], two_sided=True).p == pytest.approx(sign_flip(gains), abs=0.01)
-    assert max_t([gains]).p == pytest.approx(sign_flip(gains) / 2, abs=0.03)
+    assert sign_flip_gain(gains) == pytest.approx(sign_flip(gains) / 2, abs=0.03)
+    assert sign_flip_gain(-gains) > 0.9
+    assert sign_flip_gain(np.zeros(20)) == 1.0
 
 
-def test_max_t_flips_a_group_together() -> None:
+def test_a_sign_flip_test_of_a_gain_flips_a_group_together() -> None:
     gains = [1.0] * 10 + [0.0] * 10
-    alone = max_t([gains])
-    together = max_t([gains], ["task"] * 10 + [None] * 10)
-    assert alone.p < 0.005
-    assert together.p == pytest.approx(0.5, abs=0.02)
-
-
-def test_max_t_finds_the_best_and_adjusts_each() -> None:
-    dice = np.random.default_rng(0)
-    table = dice.choice([-1.0, 0.0, 1.0], size=(5, 80), p=[0.1, 0.8, 0.1])
-    table[3] = dice.choice([-1.0, 0.0, 1.0], size=80, p=[0.02, 0.68, 0.3])
-    found = max_t(table)
-    assert found.best == 3
-    assert found.p == found.adjusted[3] == found.adjusted.min() < 0.01
-    assert max_t(table[[3]]).p <= found.p
-
-
-def test_a_candidate_that_changes_nothing_is_no_improvement() -> None:
-    assert max_t(np.zeros((3, 20))).p == 1.0
-
-
-def test_max_t_of_equal_candidates_seldom_rejects() -> None:
-    dice = np.random.default_rng(0)
-    shared = dice.choice([-1, 0, 1], size=(500, 1, 60), p=[0.1, 0.8, 0.1])
-    own = dice.choice([-1, 0, 1], size=(500, 8, 60), p=[0.1, 0.8, 0.1])
-    rejected = sum(max_t(table, draws=999).p < 0.05 for table in np.where(dice.random((500, 8, 60)) < 0.5, shared, own))
-    assert rejected <= 35  # 5 % and two standard errors
-
-
-@pytest.mark.parametrize("gains", [[], [[]], [1.0], [[np.nan]]])
-def test_max_t_needs_a_table(gains: list[object]) -> None:
-    with pytest.raises(ValueError, match="expected a row of finite gains"):
-        max_t(gains)  # pyright: ignore[reportArgumentType]
+    assert sign_flip_gain(gains) < 0.005
+    assert sign_flip_gain(gains, ["task"] * 10 + [None] * 10) == pytest.approx(0.5, abs=0.02)
 
 
 def test_later_looks_have_ever_lower_levels() -> None:
