@@ -692,8 +692,7 @@ def audit_saying() -> AuditSaying:
                 max_repeats=960,
                 flip_rate=figure(0.08, 0.05, 0.12),
                 near=figure(0.11, 0.06, 0.18),
-                components={f"item{text}": 0.15, "repeat": 0.05},
-                advice=[f"repeat twice{text}"],
+                notes=[f"repeat twice{text}"],
             ),
             guarantee=Guarantee(
                 alpha=0.1, delta=0.05, threshold=0.8, coverage=figure(0.7, 0.6, 0.8), risk=figure(0.04, 0.01, 0.1)

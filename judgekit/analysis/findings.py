@@ -109,8 +109,7 @@ class Repeatability(FrozenModel):
         max_repeats: The number of repeats that could have been made.
         flip_rate: The probability that two repeats for one sample give different verdicts.
         near: The share of samples whose verdict one repeat more or less could change.
-        components: The variance of a single verdict by source: ``item``, ``prompt``, ``repeat`` and so on.
-        advice: Ways to make the verdicts more repeatable, in sentences.
+        notes: Which of the repeats are left out.
     """
 
     samples: int
@@ -118,19 +117,15 @@ class Repeatability(FrozenModel):
     max_repeats: int
     flip_rate: Estimate
     near: Estimate
-    components: dict[str, float] = Field(default_factory=dict)
-    advice: Many[str] = ()
+    notes: Many[str] = ()
 
     @property
     def section(self) -> AuditSection:
         """The repeatability as a section."""
         most = f" of at most {self.max_repeats:,}" if self.max_repeats > self.repeats else ""
-        notes = [f"{count_text(self.samples, 'sample')} with several repeats, {self.repeats:,} repeats{most} in all"]
-        if total := sum(self.components.values()):
-            shares = ", ".join(f"{name} {part / total:.0%}" for name, part in self.components.items())
-            notes.append(f"variance of a single verdict {total:.3f}: {shares}")
+        counts = f"{count_text(self.samples, 'sample')} with several repeats, {self.repeats:,} repeats{most} in all"
         estimates = {"flip rate": self.flip_rate, "near the threshold": self.near}
-        return AuditSection("noise", estimates, (*notes, *self.advice))
+        return AuditSection("noise", estimates, (counts, *self.notes))
 
 
 class Guarantee(FrozenModel):

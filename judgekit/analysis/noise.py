@@ -1,25 +1,19 @@
 """The repeatability of a judge's verdicts, from the repeats, votes and orders behind its scores."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import fsum, nan
+from math import fsum
 from typing import Literal, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from judgekit.analysis.findings import Repeatability
-from judgekit.errors import count_text
 from judgekit.runs.intervals import Estimate
 from judgekit.runs.repeats import Repeats, first_details, repeat_value
 from judgekit.runs.rows import Row
-from judgekit.stats.components import VarianceComponents, variance_components
 
 Side: TypeAlias = Literal["repeat", "member", "order"]
 _PREFERRED = {"trace": 1.0, "tie": 0.5, "baseline": 0.0}
 _Vote: TypeAlias = float | Literal["failed"] | None
-_FEW = 0.1  # a flip rate this low is not worth another repeat
 _ALWAYS_ASKED = 2  # members of an escalating panel; their verdicts decide whether others are asked
 
 
@@ -81,7 +75,7 @@ def repeatability(rows: Iterable[Row]) -> Repeatability | None:
 
     It covers samples that the judge was asked about at least twice and that got at least one value: the repeats of a
     `Repeat`, the votes of a panel with the repeats of each member, the two orders of a pair. A repeat without a value is a
-    verdict of its own, and has no part in the components of variance; a member that failed gave none. If the first
+    verdict of its own; a member that failed gave none. If the first
     repeats decide whether there are more (``repeats="auto"``, a panel that escalates), only the first are used, since the
     others are not a random choice.
 
@@ -99,21 +93,13 @@ def repeatability(rows: Iterable[Row]) -> Repeatability | None:
     if not verdicts:
         return None
     units = [sample.unit for sample in verdicts]
-    components = variance_components(_table(verdicts))
-    rate = Estimate.mean([sample.flips for sample in verdicts], units)
-    side = verdicts[0].side
     return Repeatability(
         samples=len(verdicts),
         repeats=sum(sample.repeat_count for sample in verdicts),
         max_repeats=sum(sample.max_repeats for sample in verdicts),
-        flip_rate=rate,
+        flip_rate=Estimate.mean([sample.flips for sample in verdicts], units),
         near=Estimate.mean([float(sample.is_close) for sample in verdicts], units),
-        components={
-            name: value
-            for source, name in _names(side).items()
-            if (value := getattr(components, source, None)) is not None
-        },
-        advice=tuple(_advice(verdicts, rate, components)),
+        notes=tuple(_notes(verdicts)),
     )
 
 
@@ -167,43 +153,9 @@ def _flips(values: Sequence[float | None]) -> float:
     return 1 - sum(times * (times - 1) for times in Counter(values).values()) / (n * (n - 1))
 
 
-def _most_repeats(verdicts: Sequence[_SampleVerdicts]) -> int:
-    return max(len(repeated) for sample in verdicts for repeated in sample.values)
-
-
-def _table(verdicts: Sequence[_SampleVerdicts]) -> NDArray[np.float64]:
-    """Return the values in an array of shape (samples, members or orders, repeats), with NaN for missing ones."""
-    sides, repeats = max(len(sample.values) for sample in verdicts), _most_repeats(verdicts)
-    table = np.full((len(verdicts), sides, repeats), np.nan)
-    for at, sample in enumerate(verdicts):
-        for side, values in enumerate(sample.values):
-            table[at, side, : len(values)] = [nan if value is None else value for value in values]
-    return table
-
-
-def _names(side: Side) -> Mapping[str, str]:
-    return {"item": "item", "prompt": side, "interaction": f"item x {side}", "repeat": "repeat"}
-
-
-def _advice(
-    verdicts: Sequence[_SampleVerdicts], rate: Estimate, components: VarianceComponents | None
-) -> Iterator[str]:
-    side, repeats = verdicts[0].side, _most_repeats(verdicts)
-    repeated: Side = "repeat" if repeats > 1 else side
+def _notes(verdicts: Sequence[_SampleVerdicts]) -> Iterator[str]:
     if any(sample.is_adaptive for sample in verdicts):
-        yield f"Only the first {repeats} repeats count here, because they decide whether there are more."
+        first = max(len(repeats) for sample in verdicts for repeats in sample.values)
+        yield f"Only the first {first} repeats count here, because they decide whether there are more."
     if any(sample.escalated for sample in verdicts):
         yield f"Only the first {_ALWAYS_ASKED} members count here, because they decide whether there are more."
-    if not rate.value:
-        most = 1.0 if rate.high is None else rate.high
-        then = f"one {repeated} says as much as several" if most <= _FEW else "more samples would show whether any do"
-        yield f"No two {repeated}s of a sample differ (at most {most:.0%} would, judging by these): {then}."
-    if components is None:
-        return
-    if components.negative:
-        unseen = ", ".join(_names(side)[name] for name in components.negative)
-        yield f"Too small to measure here, and taken as 0: the variance of {unseen}."
-    if components.excluded_items:
-        yield f"Left out of the components of variance, for lack of a value of each {side}: {count_text(components.excluded_items, 'sample')}."
-    if side == "repeat":
-        yield "Repeats show how far this judge repeats itself. What another prompt or judge would say, only a panel shows."

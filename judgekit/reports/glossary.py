@@ -52,7 +52,6 @@ TERMS = (
     Term("flip", "a sample on which two verdicts differ", r"\b(?:flips|flipped)\b"),
     Term("flip rate", "how likely the judge is to answer differently when asked again", r"\bflip rate\b"),
     Term("near the threshold", "one more vote could change the verdict", r"\bnear the threshold\b"),
-    Term("variance", "how much verdicts vary, and the share that comes from each source: sample (item), prompt, judge or chance", r"\bvariance\b"),
     Term("standard error", "how far a number is typically off by chance", r"\bstandard error\b"),
     Term("accuracy", "the share that is right", r"\baccuracy\b"),
     Term("precision", "of what was given, the share that is right", r"\bprecision(?:_\w+)?\b"),

@@ -1,4 +1,4 @@
-"""How far verdicts repeat: flips, near ones, where the variance comes from, and what more requests would buy."""
+"""How far verdicts repeat: flips, and verdicts that are near to turning."""
 
 import random
 from collections.abc import Sequence
@@ -102,55 +102,17 @@ def test_near_is_a_verdict_that_a_repeat_more_or_less_could_turn():
         assert of_repeats(repeats, by=by).near.value == near
 
 
-def test_the_variance_of_repeats_is_told_from_that_of_items():
-    found = of_repeats([1, 1], [0, 0], [1, 0], [0, 0])
-    # by hand: within items (0 + 0 + 0.5 + 0) / 4 = 0.125; of the item means 0.2292, less 0.125 / 2
-    assert found.components == {"item": pytest.approx(11 / 48 - 1 / 16), "repeat": pytest.approx(1 / 8)}
-
-
-def test_a_judge_that_repeats_itself_is_told_so_and_how_sure_that_is():
-    found = of_repeats(*[[1, 1, 1]] * 20, *[[0, 0, 0]] * 20)
-    assert (found.flip_rate.value, found.components["repeat"]) == (0, 0)
-    assert found.advice[0] == (
-        "No two repeats of a sample differ (at most 9% would, judging by these): one repeat says as much as several."
-    )
-
-
-def test_the_variance_of_members_is_told_from_that_of_their_repeats():
-    repeat = random.Random(1)  # noqa: S311 - no secret
-    tilt = {"strict": -0.25, "mild": 0.25}
-
-    def repeats(likely: float) -> list[float]:
-        return [float(repeat.random() < likely) for _ in range(4)]
-
-    samples = [sample(**{name: repeats(0.5 + more) for name, more in tilt.items()}) for _ in range(60)]
-    panel = Panel([Repeat(Told(name), repeats=4, name=name) for name in tilt])
-    found = repeatability(rows(panel, samples))
-    assert (found.samples, found.repeats) == (60, 480)
-    assert [*found.components] == ["item", "member", "item x member", "repeat"]
-    assert found.components["member"] == pytest.approx(0.125, abs=0.05)  # of two that lie 0.5 apart
-    assert found.components["repeat"] == pytest.approx(0.25 * 0.75, abs=0.03)
-    assert found.flip_rate.value == pytest.approx(2 * 0.25 * 0.75, abs=0.05)  # between the repeats of one member
-
-
-def test_members_that_are_alike_have_no_variance():
-    samples = [sample(**dict.fromkeys("abc", values)) for values in ([1, 1, 0], [0, 0, 1], [1, 1, 1])]
-    found = repeatability(rows(Panel([Repeat(Told(name), repeats=3) for name in "abc"]), samples))
-    assert found.components["member"] == found.components["item x member"] == 0
-    assert found.advice == ("Too small to measure here, and taken as 0: the variance of item x member.",)
-
-
-def test_members_with_one_value_each_among_their_repeats_have_no_variance_of_repeats():
-    samples = [sample(a=[1, None], b=[None, 0]), sample(a=[None, 1], b=[1, None])]
+def test_of_members_with_repeats_those_of_one_member_are_compared():
+    samples = [sample(a=[1, 0], b=[0, 0]), sample(a=[1, 1], b=[0, 0])]
     found = repeatability(rows(Panel([Repeat(Told(name), repeats=2) for name in "ab"]), samples))
-    assert "repeat" not in found.components
+    assert (found.samples, found.repeats, found.flip_rate.value) == (2, 8, 1 / 4)
 
 
 def test_of_members_that_stop_when_the_lead_is_plain_the_first_repeats_are_looked_at():
     samples = [sample(a=[1, 1, 1, 1], b=[1, 0, 1, 1, 1, 1, 1, 1, 1]), sample(a=[0] * 4, b=[0] * 4)]
     found = repeatability(rows(Panel([Repeat(Told(name), repeats="auto") for name in "ab"]), samples))
     assert (found.repeats, found.max_repeats) == (4 + 6 + 4 + 4, 4 * 9)
-    assert found.advice[0].startswith("Only the first 4 repeats count here")
+    assert found.notes[0].startswith("Only the first 4 repeats count here")
 
 
 def test_members_that_are_asked_once_differ_from_each_other():
@@ -158,8 +120,6 @@ def test_members_that_are_asked_once_differ_from_each_other():
     found = repeatability(rows(Panel([Told("a"), Told("b"), Told("c")]), samples))
     assert found.flip_rate.value == pytest.approx((2 / 3 + 0 + 2 / 3) / 3)
     assert found.near.value == pytest.approx(2 / 3)
-    assert [*found.components] == ["item", "member", "item x member"]
-    assert "Left out of the components of variance, for lack of a value of each member: 1 sample." in found.advice
 
 
 def test_the_two_orders_of_a_pair_are_two_verdicts():
@@ -172,7 +132,6 @@ def test_the_two_orders_of_a_pair_are_two_verdicts():
     found = repeatability(list(run(pairs, [Pairwise("Which?", judge)])))
     assert (found.samples, found.repeats) == (4, 8)
     assert found.flip_rate.value == found.near.value == 1 / 4  # the second pair
-    assert [*found.components] == ["item", "order", "item x order"]
 
 
 @pytest.mark.simulations
@@ -185,7 +144,7 @@ def test_repeats_that_stop_when_the_lead_is_plain_are_counted_as_if_they_did_not
     assert found.repeats == sum(len(row.score.details["repeats"]) for row in made)
     assert found.repeats < 3_000
     assert found.flip_rate.low < 2 * likely * (1 - likely) < found.flip_rate.high
-    assert found.advice[0].startswith("Only the first 4 repeats count here")
+    assert found.notes[0].startswith("Only the first 4 repeats count here")
     firsts = [sample(judged=one.fields["judged"][:4]) for one in samples]
     assert repeatability(rows(Repeat(Told(), repeats=4), firsts)).flip_rate == found.flip_rate
 
@@ -194,7 +153,7 @@ def test_of_a_panel_that_escalates_those_are_looked_at_who_are_asked_in_any_case
     samples = [sample(a=[1], b=[1], c=[0]), sample(a=[1], b=[0], c=[1])]
     found = repeatability(rows(Panel([Told("a"), Told("b"), Told("c")], escalate=True), samples))
     assert (found.repeats, found.max_repeats, found.flip_rate.value) == (5, 6, 1 / 2)
-    assert found.advice[0].startswith("Only the first 2 members count here")
+    assert found.notes[0].startswith("Only the first 2 members count here")
 
 
 def test_a_member_that_failed_says_nothing():
@@ -204,12 +163,6 @@ def test_a_member_that_failed_says_nothing():
     assert (found.flip_rate.value, found.near.value) == (0, 0)
     alone = sample(a=[1])
     assert repeatability(rows(Panel([Told("a"), Told("b"), Told("c")], quorum=1), [alone])) is None
-
-
-def test_too_few_samples_do_not_say_that_one_draw_is_enough():
-    (told, *_) = of_repeats([1, 1, 1], [0, 0, 0]).advice
-    assert told.startswith("No two repeats of a sample differ (at most 66% would")
-    assert told.endswith("more samples would show whether any do.")
 
 
 def test_who_gave_the_verdict_in_the_end_says_nothing_of_how_the_first_one_came():
@@ -261,4 +214,4 @@ def test_where_nobody_was_asked_twice_there_is_nothing_to_tell():
     assert repeatability(rows(Told(), [sample(judged=[1])])) is None
     assert of_repeats([None, None]) is None
     once = of_repeats([1, 0])
-    assert (once.samples, once.flip_rate.value, once.components) == (1, 1, {})
+    assert (once.samples, once.flip_rate.value) == (1, 1)

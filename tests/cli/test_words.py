@@ -159,7 +159,7 @@ def test_runs_and_audits_show_no_term_without_its_meaning(screen, monkeypatch):
     )
     for term in (
         "PPI++", "labels alone", "weighted kappa", "AC1", "alpha", "sensitivity", "rank correlation", "epsilon", "calibration",
-        "flip rate", "guarantee", "confidence", "variance", "near the threshold", "bootstrap", "Gates up to",
+        "flip rate", "guarantee", "confidence", "near the threshold", "bootstrap", "Gates up to",
     ):  # fmt: skip
         assert term in " ".join(text.partition("glossary")[0].split()), term
     for shown in (plain, redrawn, text):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.analysis.corrected_means import MeanBound
-from judgekit.analysis.findings import Audit, Guarantee, Repeatability, ScorerAudit
+from judgekit.analysis.findings import Audit, Guarantee, ScorerAudit
 from judgekit.reports.audit import show_audit
 from judgekit.runs.audit_records import Correction
 from judgekit.runs.intervals import Estimate
@@ -60,7 +60,7 @@ def test_all_that_is_found_is_shown_whatever_the_width(width, audit_saying):
         "bias length -0.100 -0.300 to 0.100 Wilson",
         "calibration expected calibration error 0.050",
         "noise flip rate 0.080 0.050 to 0.120 Wilson near the threshold 0.110",
-        "480 repeats of at most 960 in all variance of a single verdict 0.200: item 75%, repeat 25% repeat twice",
+        "480 repeats of at most 960 in all repeat twice",
         "where the confidence is at least 0.8, people disagree with at most 10% of the verdicts, with a probability",
         "notes a note",
         "disagreements all 2, worst first",
@@ -100,13 +100,6 @@ def test_what_is_refused_is_said_with_its_reason_and_has_no_number():
     assert f"no guarantee that people disagree {reason}" in text
     assert [part.name for part in refused.sections] == ["mean", "guarantee"]
     assert "corrected," not in text
-
-
-def test_a_judge_that_never_varies_has_no_shares_of_its_variance():
-    never, counts = Estimate(value=0), {"samples": 2, "repeats": 4, "max_repeats": 4}
-    noise = Repeatability(**counts, flip_rate=never, near=never, components={"repeat": 0})
-    [_, found] = PLAIN.model_copy(update={"noise": noise}).sections
-    assert found.notes == ("2 samples with several repeats, 4 repeats in all",)
 
 
 def test_below_the_head_line_stands_what_the_audit_means_for_use(audit_saying):
