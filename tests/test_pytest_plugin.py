@@ -18,6 +18,7 @@ from judgekit import AIMessage, HumanMessage, Sample, Score
 from judgekit.errors import StoreError
 from judgekit.judges.cache.cassettes import Cassette
 from judgekit.judges.cache.replies import RecordedReply, ReplyDatabase
+from judgekit.judges.cache.store import add_replies
 from judgekit.judges.providers.provider import PROVIDERS, Provider
 from judgekit.judges.request import Reply, Request
 from judgekit.judges.scripted import ScriptedClient
@@ -504,7 +505,7 @@ def test_a_line_that_has_no_room_on_the_disk_is_not_written_in_part(tmp_path):
     before = cassette.read_bytes()
     recording = _Recording(cassette, replies)
     with closing(ReplyDatabase(replies)) as cache:
-        cache.add([RecordedReply(key="k", reply=Reply(text="yes"))], replace=True)
+        add_replies(cache, [RecordedReply(key="k", reply=Reply(text="yes"))], replace=True)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 9, hard))
     try:

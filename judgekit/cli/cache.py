@@ -15,7 +15,8 @@ from judgekit.cli.outputs import print_line, print_written
 from judgekit.errors import ConfigError, StoreError, check_choice
 from judgekit.judges.cache.cassettes import Cassette, write_cassette, write_cassette_lines
 from judgekit.judges.cache.replies import RecordedReply, ReplyDatabase
-from judgekit.judges.layers import BUDGETS_FILE, connect_redis, open_spending
+from judgekit.judges.cache.store import add_replies
+from judgekit.judges.layers import BUDGETS_FILE, connect_redis, open_replies, open_spending
 from judgekit.judges.limits.budget_client import NAMED_BUDGET_PREFIX
 from judgekit.judges.redis.address import RedisAddress, cache_option
 from judgekit.judges.settings import JudgeSettings
@@ -122,8 +123,8 @@ def import_(
 ) -> None:
     """Copy the replies of a cassette into the cache."""
     lines = Cassette(file).recorded()
-    replies = _open(cache_option(cache))
-    added = replies.add(lines, replace=replace)
+    replies = open_replies(cache_option(cache))
+    added = add_replies(replies, lines, replace=replace)
     replies.close()
     notes = [f"{cache}: added {added.added:,} replies", f"{added.unchanged:,} were already there"]
     if added.conflicting:
@@ -183,16 +184,7 @@ def budgets(
 def _existing(location: Path | RedisAddress, *, read_only: bool = False) -> "ReplyDatabase | RedisReplies":
     if isinstance(location, Path) and not location.exists():
         raise StoreError(f"{location}: does not exist; name the cache with --cache")
-    return _open(location, read_only=read_only)
-
-
-def _open(location: Path | RedisAddress, *, read_only: bool = False) -> "ReplyDatabase | RedisReplies":
-    if isinstance(location, Path):
-        return ReplyDatabase(location, read_only=read_only)
-    server = connect_redis(location)
-    from judgekit.judges.cache.redis_replies import RedisReplies  # noqa: PLC0415 - an extra
-
-    return RedisReplies(server)
+    return open_replies(location, read_only=read_only)
 
 
 def _about(location: Path | RedisAddress) -> str:

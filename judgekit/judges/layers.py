@@ -4,18 +4,18 @@ import logging
 from contextlib import AsyncExitStack
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from judgekit.distribution import install_command
 from judgekit.errors import ConfigError, StoreError
 from judgekit.judges.cache.cache import Cache, ReplayClient
 from judgekit.judges.cache.cassettes import Cassette
 from judgekit.judges.cache.replies import ReplyDatabase
-from judgekit.judges.cache.store import ReplySource, ReplyStore, SQLiteReplyStore
+from judgekit.judges.cache.store import ReplySource, ReplyStore
 from judgekit.judges.call_recorder import CallRecorder
 from judgekit.judges.dry_run import DryRunClient
 from judgekit.judges.limits.budget_client import BudgetClient
-from judgekit.judges.limits.rate_limit import Account, Limits, Queue, RateLimit, get_account
+from judgekit.judges.limits.rate_limit import Account, Limits, RateLimit, get_account
 from judgekit.judges.limits.spending import Spending, SQLiteSpending
 from judgekit.judges.offline import OfflineClient, is_local_address
 from judgekit.judges.providers.bodies import MAX_REPLY_BYTES
@@ -33,9 +33,10 @@ from judgekit.threads import run_in_thread
 
 BUDGETS_FILE = "budgets.sqlite"
 """The file next to the cache that holds the spending of runs and of named budgets."""
+_REDIS_THREADS = 32
 
 if TYPE_CHECKING:
-    from judgekit.judges.cache.redis_replies import RedisReplyStore
+    from judgekit.judges.cache.redis_replies import RedisReplies
     from judgekit.judges.limits.redis_rates import RedisRates
     from judgekit.judges.redis.server import RedisServer
 
@@ -63,12 +64,12 @@ async def build_client(
     if current_plan.get() is not None:
         is_there = isinstance(judge.cache, RedisAddress) or judge.cache.exists()
         read = judge.cache_mode_used in ("read_write", "replay") and is_there and not bypassed
-        stored = await run_in_thread(lambda: open_replies(judge.cache, judge.max_reply_bytes)) if read else None
+        stored = await run_in_thread(lambda: open_recorded(judge.cache, judge.max_reply_bytes)) if read else None
         if stored is not None:
             closing.push_async_callback(stored.aclose)
         return DryRunClient(stored, judge.known_price)
     if judge.cache_mode == "replay":
-        recorded = await run_in_thread(lambda: open_replies(judge.cache, judge.max_reply_bytes))
+        recorded = await run_in_thread(lambda: open_recorded(judge.cache, judge.max_reply_bytes))
         closing.push_async_callback(recorded.aclose)
         return ReplayClient(recorded)
     provider = await run_in_thread(lambda: provider_client(judge))
@@ -76,24 +77,21 @@ async def build_client(
     asking: Layer = provider
     server = _open_redis(judge.cache) if isinstance(judge.cache, RedisAddress) else None
     if not isinstance(provider, OfflineClient):  # requests that are not sent are neither counted nor delayed
-        queue = _queue(judge, server, account, closing)
+        account = _account(judge, server, account, closing)
         asking = CallRecorder(provider, judge.price)
         if spending is not None:  # next to the provider, so that what only waits to be sent reserves nothing
             price = None if judge.budget.usd is None else judge.known_price
             open_shared = partial(open_spending, judge.cache)
             asking = budget = BudgetClient(asking, judge.budget, price, judge.budget_name, open_shared, spending)
             closing.push_async_callback(budget.aclose)
-        asking = RateLimit(StructuredOutput(asking, schema_support, provider), queue)
-        asking = Retry(asking, queue.circuit, judge.attempts)
+        asking = RateLimit(StructuredOutput(asking, schema_support, provider), account)
+        asking = Retry(asking, account.circuit(), judge.attempts)
     if judge.cache_mode_used == "off" or bypassed:
         if judge.cache_mode != "off" and not bypassed:
             _warn_uncached(judge.model, type(judge.client).__name__)
         return asking
-    if server is not None:
-        replies: ReplyStore = await run_in_thread(lambda: _open_redis_store(server, judge.max_reply_bytes))
-    else:
-        replies = await run_in_thread(partial(SQLiteReplyStore, cast("Path", judge.cache)))
-    cache = Cache(asking, replies, judge.cache_mode, judge.store_text)
+    replies = await run_in_thread(lambda: open_replies(judge.cache, max_reply_bytes=judge.max_reply_bytes))
+    cache = Cache(asking, _store(replies, judge.cache), judge.cache_mode, judge.store_text)
     closing.push_async_callback(cache.aclose)
     return cache
 
@@ -126,24 +124,22 @@ def _warn_uncached(model: str, client: str) -> None:
     _log.warning("%s: replies are not cached, because the client has no identity: give %s one", model, client)
 
 
-def _queue(
-    judge: JudgeSettings, server: "RedisServer | None", account: Account | None, closing: AsyncExitStack
-) -> Queue:
-    """Return the queue of a judge's account in the running event loop; its limits apply until ``closing``."""
-    limits = Limits(judge.concurrency, judge.requests_per_minute, judge.tokens_per_minute)
+def _account(
+    judge: JudgeSettings, server: "RedisServer | None", own: Account | None, closing: AsyncExitStack
+) -> Account:
+    """Return the account of a judge; its limits apply until ``closing``."""
     if judge.client is not None:
-        queue = (account or Account()).queue()
+        account = own or Account()
     elif server is not None:
-        queue = get_account((*judge.account, judge.cache)).queue(partial(_share_rates, server, judge.account))
+        account = get_account((*judge.account, judge.cache), partial(_share_rates, server, judge.account))
     else:
-        queue = get_account(judge.account).queue()
-    if queue.shared is not None:
-        closing.push_async_callback(queue.shared.aclose)
-        queue.shared.apply_limits(limits.requests_per_minute, limits.tokens_per_minute)
-        limits = Limits(limits.concurrency)
-    queue.account.add_limits(limits)
-    closing.callback(queue.account.remove_limits, limits)
-    return queue
+        account = get_account(judge.account)
+    if account.shared is not None:
+        closing.push_async_callback(account.shared.aclose)
+    limits = Limits(judge.concurrency, judge.requests_per_minute, judge.tokens_per_minute)
+    account.add_limits(limits)
+    closing.callback(account.remove_limits, limits)
+    return account
 
 
 def open_spending(cache: Path | RedisAddress) -> Spending:
@@ -181,32 +177,44 @@ def _open_redis(address: RedisAddress) -> "RedisServer":
     return RedisServer(address)
 
 
-def _open_redis_store(server: "RedisServer", max_reply_bytes: int, *, read_only: bool = False) -> "RedisReplyStore":
-    from judgekit.judges.cache.redis_replies import RedisReplyStore  # noqa: PLC0415 - an extra
-
-    store = RedisReplyStore(server, read_only=read_only, max_reply_bytes=max_reply_bytes)
-    if not read_only:
-        store.restore()
-    return store
-
-
 def _share_rates(server: "RedisServer", account: tuple[str, str | None]) -> "RedisRates":
     from judgekit.judges.limits.redis_rates import RedisRates  # noqa: PLC0415 - an extra
 
     return RedisRates(server, account)
 
 
-def open_replies(location: Path | RedisAddress, max_reply_bytes: int = MAX_REPLY_BYTES) -> ReplySource:
-    """Return the replies in a file or on a server, for replay.
+def open_replies(
+    location: Path | RedisAddress, *, read_only: bool = False, max_reply_bytes: int = MAX_REPLY_BYTES
+) -> "ReplyDatabase | RedisReplies":
+    """Return the replies in a file or on a server.
 
     Raises:
         StoreError: They cannot be used.
     """
-    if isinstance(location, RedisAddress):
-        return _open_redis_store(connect_redis(location), max_reply_bytes, read_only=True)
-    if not location.exists():
-        raise StoreError(f"{location}: does not exist, so there is nothing to replay")
-    return Cassette(location) if location.suffix == ".jsonl" else SQLiteReplyStore(location, read_only=True)
+    if isinstance(location, Path):
+        return ReplyDatabase(location, read_only=read_only)
+    server = connect_redis(location)
+    from judgekit.judges.cache.redis_replies import RedisReplies  # noqa: PLC0415 - an extra
+
+    return RedisReplies(server, read_only=read_only, max_reply_bytes=max_reply_bytes)
+
+
+def _store(replies: "ReplyDatabase | RedisReplies", location: Path | RedisAddress) -> ReplyStore:
+    return ReplyStore(replies, 1 if isinstance(location, Path) else _REDIS_THREADS)
+
+
+def open_recorded(location: Path | RedisAddress, max_reply_bytes: int = MAX_REPLY_BYTES) -> ReplySource:
+    """Return the replies in a cassette, a file or on a server, for replay.
+
+    Raises:
+        StoreError: They cannot be used.
+    """
+    if isinstance(location, Path):
+        if not location.exists():
+            raise StoreError(f"{location}: does not exist, so there is nothing to replay")
+        if location.suffix == ".jsonl":
+            return Cassette(location)
+    return _store(open_replies(location, read_only=True, max_reply_bytes=max_reply_bytes), location)
 
 
 def check_replies(judge: JudgeSettings) -> None:
@@ -222,6 +230,6 @@ def check_replies(judge: JudgeSettings) -> None:
             raise ConfigError(f"offline: the cache {location} is on another machine; set cache to a file")
         connect_redis(location).close()
     elif mode == "replay" and (location.suffix == ".jsonl" or not location.exists()):
-        open_replies(location)
+        open_recorded(location)
     else:
         ReplyDatabase(location, read_only=mode == "replay").close()

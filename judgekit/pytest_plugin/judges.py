@@ -16,6 +16,7 @@ from judgekit.config import CONFIG_FILE, Config
 from judgekit.errors import StoreError
 from judgekit.judges.cache.cassettes import Cassette, write_cassette_lines
 from judgekit.judges.cache.replies import RecordedReply, ReplyDatabase
+from judgekit.judges.cache.store import add_replies
 from judgekit.judges.judge import Judge
 
 
@@ -86,7 +87,7 @@ class _Recording:
         self._cassette = cassette
         with closing(ReplyDatabase(replies)) as cache, cache.exclusive():
             recorded = list(self._recorded())
-            cache.add(recorded, replace=True)
+            add_replies(cache, recorded, replace=True)
         self._saved = {line.key for line in recorded}
 
     def _recorded(self) -> Iterable[RecordedReply]:

@@ -12,6 +12,7 @@ import fakeredis
 import pytest
 
 from judgekit.judges.cache.replies import RecordedReply, ReplyDatabase
+from judgekit.judges.cache.store import add_replies
 from judgekit.judges.limits.budget import Amount, Budget
 from judgekit.judges.limits.spending import SQLiteSpending
 from judgekit.judges.request import Reply
@@ -35,7 +36,7 @@ def recorded(key, prompt="goal@1", judge="openai/small", days=0, **said):
 
 def keep(*lines, path=CACHE):
     replies = ReplyDatabase(path)
-    replies.add(lines, replace=False)
+    add_replies(replies, lines, replace=False)
     replies.close()
 
 
@@ -222,7 +223,7 @@ def test_named_budgets_are_shown_and_begin_again_when_they_are_reset(cli):
     assert (missing.code, "budgets.sqlite: does not exist" in missing.err) == (2, True)
     spending = SQLiteSpending(CACHE.with_name("budgets.sqlite"))
     for name in ("named team", "named \x1b[31m", "run 1 openai/a"):
-        spending.reserve(name, Budget(), [Amount(3, 4_500, 0.25)])
+        spending.reserve(name, Budget(), Amount(3, 4_500, 0.25))
     shown = cli("budgets")
     lines = [line.split() for line in shown.out.splitlines()]
     assert ["team", "3", "4,500", "$0.2500"] in lines
@@ -242,7 +243,7 @@ SHARED = "redis://127.0.0.1:1"
 @pytest.fixture
 def fake_redis(monkeypatch):
     server = fakeredis.FakeServer(server_type="redis", version=(7,))
-    monkeypatch.setattr("judgekit.judges.redis.server.connect", lambda _: (fakeredis.FakeRedis(server=server), None))
+    monkeypatch.setattr("judgekit.judges.redis.server.connect", lambda _: fakeredis.FakeRedis(server=server))
     return fakeredis.FakeRedis(server=server)
 
 
@@ -265,7 +266,7 @@ def test_replies_go_from_a_file_to_redis_and_back(cli, monkeypatch):
 @pytest.mark.parametrize("words", [["stats"], ["export"], ["prune", "--judge", "*"], ["budgets"]], ids=str)
 def test_what_in_redis_is_not_ours_is_named_and_skipped(cli, fake_redis, words, caplog):
     assert cli("export", "-o", "all.jsonl").code == cli("import", "all.jsonl", "--cache", SHARED).code == 0
-    fake_redis.rpush("jk1:t:bad", "x")
+    fake_redis.rpush("jk1:r:bad", "x")
     fake_redis.sadd("jk1:budgets", "named bad")
     fake_redis.hset("jk1:b:named bad", "requests", "many")
     shown = cli(*words, "--cache", SHARED)
@@ -273,7 +274,7 @@ def test_what_in_redis_is_not_ours_is_named_and_skipped(cli, fake_redis, words, 
     named = (
         "delete the key 'jk1:b:named bad'"
         if words == ["budgets"]
-        else "skipped 1 key without an intact reply: jk1:t:bad"
+        else "skipped 1 key without an intact reply: jk1:r:bad"
     )
     assert named in caplog.text
 

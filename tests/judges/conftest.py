@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import fakeredis
-import fakeredis.aioredis
 import pytest
 
 from judgekit.judges.redis.address import RedisAddress
@@ -207,11 +206,10 @@ class FakeRedisServer:
 
     def __init__(self) -> None:
         self._server = fakeredis.FakeServer(server_type="redis", version=(7,))
-        self.client, _ = self.connect("")
+        self.client = self.connect("")
 
-    def connect(self, _url: str) -> tuple[fakeredis.FakeRedis, fakeredis.aioredis.FakeAsyncRedisConnection]:
-        pool = fakeredis.aioredis.FakeRedis(server=self._server).connection_pool
-        return fakeredis.FakeRedis(server=self._server), pool.make_connection()
+    def connect(self, _url: str) -> fakeredis.FakeRedis:
+        return fakeredis.FakeRedis(server=self._server)
 
     def end_claims(self) -> None:
         """End all claims, as time would."""
@@ -228,6 +226,7 @@ class FakeRedisServer:
 def redis_server(monkeypatch) -> FakeRedisServer:
     server = FakeRedisServer()
     monkeypatch.setattr("judgekit.judges.redis.server.connect", server.connect)
+    monkeypatch.setattr("judgekit.judges.limits.rate_limit._accounts", {})
     return server
 
 

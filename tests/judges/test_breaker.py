@@ -20,7 +20,7 @@ from judgekit.errors import (
 from judgekit.jobs.api import arun, run
 from judgekit.judges.judge import Judge
 from judgekit.judges.limits.budget import Budget
-from judgekit.judges.limits.rate_limit import Account, Limits, Queue, RateLimit
+from judgekit.judges.limits.rate_limit import Account, Limits, RateLimit
 from judgekit.judges.request import Reply
 from judgekit.judges.retry import Circuit, Retry
 from judgekit.judges.scripted import ScriptedJudge
@@ -198,10 +198,10 @@ def test_whatever_a_server_does_all_requests_end_and_nobody_waits_for_ever(quest
 
 @pytest.mark.parametrize(("requests", "tokens"), [(None, None), (6, None), (None, 60)])
 def test_those_that_wait_for_a_place_send_nothing_while_a_server_cannot_be_reached(question, requests, tokens):
-    server, queue = Server([GONE], seconds=0.005), Queue(Account())
-    queue.account.add_limits(Limits(100, requests, tokens))
+    server, account = Server([GONE], seconds=0.005), Account()
+    account.add_limits(Limits(100, requests, tokens))
     started = time.monotonic()
-    ends = at_once(question, 200, Retry(RateLimit(StructuredOutput(server, SchemaSupport()), queue), queue.circuit, 4))
+    ends = at_once(question, 200, Retry(RateLimit(StructuredOutput(server, SchemaSupport()), account), Circuit(), 4))
     assert {type(end) for end in ends} == {JudgeDownError}
     assert len(server.times) == 1 + 3  # the first one, and its attempts to reconnect
     assert time.monotonic() - started < 20  # what never reaches the server is given back to the minute

@@ -9,7 +9,7 @@ import pytest
 from judgekit.errors import AuthenticationError, StoreError
 from judgekit.judges.cache.cache import Cache, ReplayClient
 from judgekit.judges.cache.cassettes import Cassette
-from judgekit.judges.cache.store import SQLiteReplyStore
+from judgekit.judges.cache.store import ReplyStore
 from judgekit.judges.call_recorder import CallRecorder
 from judgekit.judges.dry_run import DryRunClient
 from judgekit.judges.judge import Judge
@@ -105,10 +105,11 @@ def test_closing_closes_the_files_and_the_client(stub):
     inner.identity = "a"
     [[cache, _, _, _, budget, *_]] = layers(Judge("any/m", client=inner, budget=Budget(requests=1)))
     assert inner.closed == 1
-    assert budget._is_closed
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        budget._thread.submit(int)
     [[replay]] = layers(Judge("any/m", client=inner, cache_mode="replay"))
     for layer in (cache, replay):
-        with pytest.raises(Exception, match="closed database"):
+        with pytest.raises(Exception, match="after shutdown"):
             asyncio.run(layer.replies.get("key"))
 
 
@@ -161,7 +162,7 @@ def test_what_a_reply_depends_on_is_part_of_the_key(question, parts):
     assert plain.digests.items() ^ other.digests.items() == {(next(iter(parts)), other.digests[next(iter(parts))])}
 
 
-@pytest.mark.parametrize(("name", "kind"), [("r.jsonl", Cassette), ("r.sqlite", SQLiteReplyStore)])
+@pytest.mark.parametrize(("name", "kind"), [("r.jsonl", Cassette), ("r.sqlite", ReplyStore)])
 def test_replay_has_nothing_behind_it_that_could_ask(tmp_path, name, kind):
     (tmp_path / name).touch()
     [[replay]] = layers(Judge("nobody/m", cache=tmp_path / name, cache_mode="replay"))
@@ -198,16 +199,16 @@ def test_the_layers_get_the_settings_of_the_judge(stub):
     )
     [[cache, retry, rate_limit, _, budget, *_]] = layers(judge)
     assert (cache.mode, cache.store_text, retry.attempts) == ("refresh", False, 2)
-    assert retry.circuit is rate_limit.queue.circuit
+    assert [*rate_limit.account._circuits.values()] in ([], [retry.circuit])
     assert (budget.budget, budget.price) == (Budget(usd=3), Price(2, 8))
     budget.open_shared().close()
     assert Path("folder/budgets.sqlite").exists()
-    account = rate_limit.queue.account
-    assert (account.concurrency.maximum, account.requests.per_minute, account.tokens.per_minute) == (5, 60, 1_000)
+    account = rate_limit.account
+    assert (account.concurrency.maximum, account.per_minute) == (5, (60, 1_000))
 
 
 def account_of(layers):
-    [account] = [layer.queue.account for layer in layers if isinstance(layer, RateLimit)]
+    [account] = [layer.account for layer in layers if isinstance(layer, RateLimit)]
     return account
 
 

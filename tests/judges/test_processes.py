@@ -115,7 +115,7 @@ def asked(server):
 def stored():
     """The questions whose answers are kept."""
     replies = ReplyDatabase(CACHE, read_only=True)
-    questions = {digests["messages[1] (user)"] for digests in replies.digests()}
+    questions = {digests["messages[1] (user)"] for _, digests in replies.digests()}
     replies.close()
     return questions
 

@@ -20,8 +20,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from judgekit.errors import StoreError
-from judgekit.judges.cache.redis_replies import RedisReplyStore
-from judgekit.judges.cache.replies import Claim
+from judgekit.judges.cache.redis_replies import RedisReplies
 from judgekit.judges.redis.address import RedisAddress
 from judgekit.judges.redis.server import RedisServer, ServerReport, _warn_once
 from judgekit.judges.request import Reply
@@ -46,7 +45,8 @@ from judgekit.judges.redis import server as redis_server
 from judgekit.judges.limits.budget_client import BudgetClient, max_amount
 from judgekit.judges.cache.cache import Cache
 from judgekit.judges.request import ChatMessage, Reply, Request
-from judgekit.judges.limits.rate_limit import Account, Queue, RateLimit
+from judgekit.judges.cache.store import ReplyStore
+from judgekit.judges.limits.rate_limit import Account, Limits, RateLimit
 from judgekit.judges.redis.address import RedisAddress
 from judgekit.judges.limits.budget import Budget
 from judgekit.score import JudgeCall, record_calls
@@ -101,18 +101,18 @@ async def main():
     elif what == "rates":
         server = connected()
         rates = redis_rates.RedisRates(server, ["account"])
-        rates.apply_limits(12_000, None)
-        asked, slots = server.ask, []
+        account, asked, slots = Account(rates), server.run, []
+        account.add_limits(Limits(32, 12_000))
 
-        async def ask(command):
-            now, *waits = found = await asked(command)
-            slots.extend(now + wait for wait in waits)
+        def run(command):
+            found = asked(command)
+            slots.append(sum(found))
             return found
 
-        server.ask = ask
-        client = RateLimit(inner, Queue(Account(), rates))
+        server.run = run
+        client = RateLimit(inner, account)
     else:
-        client = Cache(inner, redis_replies.RedisReplyStore(connected()), "read_write")
+        client = Cache(inner, ReplyStore(redis_replies.RedisReplies(connected()), 32), "read_write")
     gate, found = asyncio.Semaphore(16), {}
 
     async def one(index):
@@ -364,7 +364,7 @@ def judgekit(server, shared, goal, tmp_path, forked, monkeypatch):
 
 
 @pytest.mark.parametrize("has_data", [True, False], ids=["with its data", "empty"])
-def test_a_run_that_loses_redis_for_good_stops_and_is_resumed_and_pays_nothing_twice(
+def test_a_run_that_loses_redis_for_good_stops_and_is_resumed_and_pays_twice_what_could_not_be_stored(
     server, shared, judgekit, tmp_path, has_data
 ):
     run = judgekit("run", "samples.jsonl", "--scorer", "agent_goal_accuracy_without_reference")
@@ -376,10 +376,9 @@ def test_a_run_that_loses_redis_for_good_stops_and_is_resumed_and_pays_nothing_t
     assert "start it; judgekit resume continues from here" in out
     assert "saved as run 1" in out
     assert "Traceback" not in out
-    kept = [line for file in Path(".judgekit").glob("unstored-*") for line in file.read_text().splitlines()]
-    assert 0 < len(kept) <= SLOTS
-    requests = "1 paid request" if len(kept) == 1 else f"{len(kept)} paid requests"
-    assert f"the replies to {requests} could not be stored there and are in .judgekit" in out
+    lost = re.search(r"could not store the replies to (\d+) paid requests?, which will be sent again", out)
+    assert lost
+    assert 0 < int(lost[1]) <= SLOTS
     if not has_data:
         shutil.rmtree(tmp_path / "appendonlydir", ignore_errors=True)
     shared.start()
@@ -387,25 +386,22 @@ def test_a_run_that_loses_redis_for_good_stops_and_is_resumed_and_pays_nothing_t
     out = "".join(resumed.communicate())
     assert resumed.returncode == 0, out
     assert "100 of 100" in out
-    assert len(server.requests) == 100
-    assert [*Path(".judgekit").glob("unstored-*")] == []
+    assert len(server.requests) <= 100 + SLOTS
 
 
 def test_a_full_redis_is_an_error_and_keeps_what_it_has(starting_redis, question):
     full = starting_redis("--maxmemory", "1500000", "--maxmemory-policy", "noeviction")
+    replies = RedisReplies(RedisServer(full.address))
 
-    async def fill():
-        store = RedisReplyStore(RedisServer(full.address))
+    def fill():
         for repeat in range(200):
-            try:
-                await store.put(question(repeat=repeat), Reply(text=random.Random(repeat).randbytes(8_000).hex()))  # noqa: S311
-            except StoreError as error:
-                assert (await store.get(question().key)).text
-                await store.aclose()
-                return str(error)
-        return ""
+            replies.put(question(repeat=repeat), Reply(text=random.Random(repeat).randbytes(8_000).hex()))  # noqa: S311
 
-    assert asyncio.run(fill()) == (
+    with pytest.raises(StoreError) as info:
+        fill()
+    assert replies.get(question().key).text
+    replies.close()
+    assert str(info.value) == (
         f"{full.url}: the memory of Redis is full (maxmemory): raise it, or delete old replies with judgekit cache prune; "
         "then judgekit resume continues. The replies so far are saved"
     )
@@ -466,15 +462,3 @@ def test_settings_with_which_redis_may_lose_something_are_warned_of(starting_red
     assert re.fullmatch(r"(Redis|Valkey) \d.*", about.version)
     assert len(caplog.messages) == len(found)
     assert all(f"{server.address}: {text}" in said for text, said in zip(found, caplog.messages, strict=True))
-
-
-def test_scripts_that_redis_has_forgotten_are_sent_again(shared, question):
-    async def test():
-        store = RedisReplyStore(RedisServer(shared.address))
-        assert await store.claim(Claim("k", "t")) is True
-        shared.client.script_flush()
-        assert await store.claim(Claim("k", "u")) is False
-        assert await store.put(question(), Reply(text="a")) == await store.put(question(), Reply(text="b"))
-        await store.aclose()
-
-    asyncio.run(test())

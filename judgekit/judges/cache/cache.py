@@ -12,7 +12,7 @@ from uuid import uuid4
 from judgekit.errors import ReplayError, StoreError
 from judgekit.judges.cache.replies import Claim
 from judgekit.judges.cache.reply_file import CLAIM_LEASE_SECONDS
-from judgekit.judges.cache.store import ReplySource, ReplyStore
+from judgekit.judges.cache.store import RecordedDigests, ReplySource, ReplyStore
 from judgekit.judges.cache.textless_replies import without_judge_text
 from judgekit.judges.request import Layer, Reply, Request
 from judgekit.score import JudgeCall, ledger, record_calls
@@ -23,27 +23,29 @@ _FIRST_LOOK, _LONGEST_PAUSE = 0.01, 0.25
 """Seconds between checks for a reply that another client is getting."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class ReplayClient:
     """A client that answers from stored replies alone: a missing reply is an error, never a request."""
 
     replies: ReplySource
+    _recorded: RecordedDigests | None = field(default=None, init=False, repr=False)
 
     async def complete(self, request: Request, /) -> Reply:
         """Return the stored reply."""
-        if (kept := await cached_reply(self.replies, request)) is None:
-            missing = f"no reply is recorded for this request of {request.prompt}, and replay mode sends no requests"
-            raise ReplayError(f"{missing}; {await explain_miss(self.replies, request)}")
-        return kept
+        if (kept := await cached_reply(self.replies, request)) is not None:
+            return kept
+        if self._recorded is None:  # if one request is missing, thousands may be
+            self._recorded = await self.replies.digests()
+        missing = f"no reply is recorded for this request of {request.prompt}, and replay mode sends no requests"
+        raise ReplayError(f"{missing}; {explain_miss(self._recorded, request)}")
 
 
-async def explain_miss(replies: ReplySource, request: Request) -> str:
-    """Return why a request has no reply: the parts that differ from the nearest stored request of its prompt."""
-    wanted = request.digests
-    of_prompt = await replies.digests(request.prompt.partition("@")[0])
-    nearest = max(
-        of_prompt or await replies.digests(), key=lambda kept: len(kept.items() & wanted.items()), default=None
-    )
+def explain_miss(recorded: RecordedDigests, request: Request) -> str:
+    """Return why a request has no reply: the parts that differ from the nearest recorded request of its prompt."""
+    wanted, prompt = request.digests, request.prompt.partition("@")[0]
+    of_prompt = [digests for name, digests in recorded if name == prompt]
+    every = of_prompt or [digests for _, digests in recorded]
+    nearest = max(every, key=lambda digests: len(digests.items() & wanted.items()), default=None)
     if nearest is None:
         return "nothing is recorded"
     changed = sorted(name for name in wanted.keys() | nearest.keys() if wanted.get(name) != nearest.get(name))

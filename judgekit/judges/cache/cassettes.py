@@ -53,10 +53,9 @@ class Cassette:
         """Return the replies with their requests."""
         return self._lines.values()
 
-    async def digests(self, prompt: str | None = None, /) -> list[dict[str, str]]:
-        """Return the hashed parts of all requests, or of the requests of a prompt in any version."""
-        lines = [line for line in self._lines.values() if line.digests]
-        return [line.digests for line in lines if prompt is None or line.prompt.partition("@")[0] == prompt]
+    async def digests(self) -> list[tuple[str, dict[str, str]]]:
+        """Return the hashed parts of all requests, each with the name of its prompt."""
+        return [(line.prompt.partition("@")[0], line.digests) for line in self._lines.values() if line.digests]
 
     async def aclose(self) -> None:
         """Do nothing: no file is open."""

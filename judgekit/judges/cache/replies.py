@@ -52,21 +52,11 @@ class RecordedReply(FrozenModel):
     reply: Reply | None = None
 
 
-class ImportCounts(NamedTuple):
-    """The numbers of replies that were new, that were stored before, and that differ from the stored reply."""
-
-    added: int
-    unchanged: int
-    conflicting: int
-
-
 class ReplyDatabase(ReplyFile):
     """The replies in a SQLite file that processes may share, and the claims on requests under way.
 
     Damaged replies are ignored, with a warning in the log.
     """
-
-    _parts: list[tuple[str, dict[str, str]]] | None = None
 
     def get(self, key: str, /) -> Reply | None:
         """Return the reply to the request with this key."""
@@ -120,27 +110,6 @@ class ReplyDatabase(ReplyFile):
                 return stands
         return reply
 
-    def add(self, lines: Iterable[RecordedReply], *, replace: bool) -> ImportCounts:
-        """Store replies that were recorded elsewhere.
-
-        Args:
-            lines: The replies.
-            replace: Whether to replace a stored reply to the same request that differs.
-        """
-        new = same = other = 0
-        for line in lines:
-            if line.reply is None:
-                continue
-            kept = self.get(line.key)
-            if kept == line.reply:
-                same += 1
-                continue
-            new += kept is None
-            other += kept is not None
-            if kept is None or replace:
-                self.put(line, line.reply, line.recorded_at, replace=replace)
-        return ImportCounts(new, same, other)
-
     @contextmanager
     def exclusive(self) -> Generator[None]:
         """Keep other processes from writing until the context ends."""
@@ -190,13 +159,11 @@ class ReplyDatabase(ReplyFile):
                         reply=reply,
                     )
 
-    def digests(self, prompt: str | None = None, /) -> list[dict[str, str]]:
-        """Return the hashed parts of all requests, or of the requests of a prompt in any version."""
-        if self._parts is None or not self._read_only:  # if one request is missing, thousands may be
-            rows = self._execute(f"{_SELECT}digests <> '{{}}'")
-            intact = (row for row in rows if self._intact(row) is not None)
-            self._parts = [(row[2].decode().partition("@")[0], json.loads(row[3])) for row in intact]
-        return [digests for name, digests in self._parts if prompt in (None, name)]
+    def digests(self) -> list[tuple[str, dict[str, str]]]:
+        """Return the hashed parts of all requests, each with the name of its prompt."""
+        rows = self._execute(f"{_SELECT}digests <> '{{}}'")
+        intact = (row for row in rows if self._intact(row) is not None)
+        return [(row[2].decode().partition("@")[0], json.loads(row[3])) for row in intact]
 
 
 def _checksum(row: Sequence[bytes]) -> bytes:

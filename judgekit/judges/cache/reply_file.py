@@ -12,7 +12,6 @@ from typing import Any
 
 from judgekit.database import (
     ACCESS_CODES,
-    BUSY_SECONDS,
     CORRUPTION_CODES,
     DATABASE_ERRORS,
     connect,
@@ -95,7 +94,6 @@ class ReplyFile:
                 log_file.unlink(missing_ok=True)
         self._db = connect(self._path, read_only=self._read_only)
         weakref.finalize(self, self._db.close)  # an event loop that ends drops what a thread opens for it
-        self._busy_seconds = BUSY_SECONDS
         try:
             self._inode = self._path.stat().st_ino
             self._db.text_factory = bytes  # a damaged row may not be text
@@ -110,7 +108,6 @@ class ReplyFile:
                 return
             unshared = enable_wal(self._db)
             self._db.execute("PRAGMA synchronous = NORMAL")
-            self._db.execute("PRAGMA wal_autocheckpoint = 0")  # a write on an event loop must not wait for the disk
             self._db.execute("BEGIN IMMEDIATE")
             for sql in _SCHEMA if not version else ():
                 self._db.execute(sql)
@@ -163,12 +160,6 @@ class ReplyFile:
         except DATABASE_ERRORS as error:
             raise self._unusable(error) from error
 
-    def set_busy_timeout(self, seconds: float) -> None:
-        """Set how long an operation waits while another program is writing, before it raises an error."""
-        if seconds != self._busy_seconds:
-            self._db.execute(f"PRAGMA busy_timeout = {int(seconds * 1_000)}")
-            self._busy_seconds = seconds
-
     def _execute(self, sql: str, values: Sequence[object] | Mapping[str, object] = ()) -> list[Any]:
         """Run a statement, as a transaction of its own or a part of one, and return its rows."""
         is_part = self._db.in_transaction
@@ -193,10 +184,6 @@ class ReplyFile:
             self.close()
             self._open()
         return self._execute(sql, values)
-
-    def checkpoint(self) -> None:
-        """Copy SQLite's log into the file, as far as no other program needs it."""
-        self._execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def close(self) -> None:
         """Close the file, with a checkpoint if no other program has it open."""

@@ -2,15 +2,14 @@
 
 import asyncio
 import threading
-from collections import deque
+from bisect import insort
 from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
-from itertools import chain, islice
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from judgekit.errors import (
     AuthenticationError,
@@ -32,26 +31,6 @@ if TYPE_CHECKING:
     from judgekit.judges.limits.redis_rates import RedisRates
 
 
-@dataclass
-class Throttle:
-    """A limit on units per minute, spread evenly; ``None`` is no limit."""
-
-    per_minute: int | None = None
-    free_at: float = 0.0
-    """The time at which the next unit may be used."""
-
-    def consume(self, units: float, now: float) -> None:
-        """Use units, for whose share of the minute the next ones have to wait."""
-        if self.per_minute is not None:
-            self.free_at = max(self.free_at, now)
-            self.adjust(units)
-
-    def adjust(self, units: float) -> None:
-        """Use more units, or return some (negative), once their number is known."""
-        if self.per_minute is not None:
-            self.free_at += units * 60 / self.per_minute
-
-
 class Limits(NamedTuple):
     """The limits that a judge sets on its account."""
 
@@ -62,135 +41,41 @@ class Limits(NamedTuple):
 
 @dataclass(eq=False)
 class _Waiting:
-    """A request in line, with its estimated tokens; it looks again whether it may start when something has changed."""
+    """A request in line; it looks again whether it may start when something has changed."""
 
-    tokens: int
+    is_follow_up: bool
+    loop: asyncio.AbstractEventLoop
     changed: asyncio.Event = field(default_factory=asyncio.Event)
-
-
-@dataclass(eq=False)
-class Queue:
-    """The requests of an account that wait in one event loop: follow-ups first, then as they came.
-
-    If the rates are ``shared``, they are those of all machines.
-    """
-
-    account: "Account"
-    shared: "RedisRates | None" = None
-    loop: asyncio.AbstractEventLoop | None = field(default=None, repr=False)
-    circuit: Circuit = field(default_factory=Circuit, init=False)
-    _failures: dict[str, Exception] = field(default_factory=dict[str, Exception], init=False)
-    _follow_ups: deque[_Waiting] = field(default_factory=deque[_Waiting], init=False, repr=False)
-    _line: deque[_Waiting] = field(default_factory=deque[_Waiting], init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self.account.queues.add(self)
-
-    @property
-    def limits_tokens(self) -> bool:
-        """Whether there is a limit on tokens."""
-        return self.account.tokens.per_minute is not None if self.shared is None else self.shared.limits_tokens
-
-    async def acquire(self, judge: str, tokens: int, *, is_follow_up: bool = False) -> int:
-        """Wait until another request may start.
-
-        Args:
-            judge: The judge of the request.
-            tokens: The estimated number of tokens of the request.
-            is_follow_up: Whether it follows a paid but unusable reply.
-
-        Returns:
-            The time of the start, for `Account.finish`.
-
-        Raises:
-            JudgeError: The account turned away all waiting requests, or those for this judge.
-        """
-        waiting, names, is_due = _Waiting(tokens), ("", judge), self.shared is None
-        self.loop = asyncio.get_running_loop()
-        line = self._follow_ups if is_follow_up else self._line
-        line.append(waiting)
-        failures = [self._failures.get(name) for name in names]
-        try:
-            while True:
-                waiting.changed.clear()
-                for name, failure in zip(names, failures, strict=True):
-                    if (new := self._failures.get(name)) is not None and new is not failure:
-                        raise copy(new)
-                wait = None
-                if self._first() is waiting:
-                    if is_due and (sent := self.account.start(tokens)) is not None:
-                        return sent
-                    wait = self.account.wait()
-                    if wait == 0 and not is_due and self.shared is not None:
-                        free = max(1, self.account.concurrency.free)  # another thread may just have taken the last
-                        ahead = islice(chain(self._follow_ups, self._line), free)
-                        wait = await self.shared.take(judge, [other.tokens for other in ahead])
-                        is_due = wait == 0
-                if wait != 0:
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(wait):
-                            await waiting.changed.wait()
-        finally:
-            line.remove(waiting)
-            self.wake_first()
-
-    def _first(self) -> _Waiting | None:
-        return next(chain(self._follow_ups, self._line), None)
-
-    def wake_first(self) -> None:
-        """Let the first in line look again whether it may start."""
-        if (first := self._first()) is not None:
-            first.changed.set()
-
-    def adjust(self, requests: int, tokens: int) -> None:
-        """Use more requests and tokens than were counted, or less (negative)."""
-        self.account.adjust(requests, tokens)
-        if self.shared is not None:
-            self.shared.adjust(requests, tokens)
-
-    def pause(self, seconds: float) -> None:
-        """Start no request for a number of seconds."""
-        self.account.pause(seconds)
-        if self.shared is not None:
-            self.shared.pause(seconds)
-
-    def fail_waiting(self, failure: Exception, judge: str = "") -> None:
-        """Fail all waiting requests with an error, or only those for one judge."""
-        self._failures[judge] = failure
-        if self.shared is not None:
-            self.shared.fail_waiting(failure, judge)
-        self.wake()
-
-    def wake(self) -> None:
-        """Do as `wake_first`, soon. Any thread may call this."""
-        # Whoever joins the line later looks at the account after joining, so it misses nothing.
-        if self.loop is not None and (self._follow_ups or self._line):
-            with suppress(RuntimeError):  # the loop is closed
-                self.loop.call_soon_threadsafe(self.wake_first)
 
 
 @dataclass(eq=False)
 class Account:
     """The requests of an account at once and per minute, of all its judges and event loops in this process.
 
-    The strictest limits of the judges whose clients are open apply. Any thread may use it.
+    Follow-ups to paid but unusable replies go first, the others as they came. The strictest limits of the judges whose
+    clients are open apply. If the rates are ``shared``, they are those of all machines. Any thread may use it.
     """
 
+    shared: "RedisRates | None" = None
+    _circuits: WeakKeyDictionary[asyncio.AbstractEventLoop, Circuit] = field(
+        default_factory=WeakKeyDictionary[asyncio.AbstractEventLoop, Circuit], init=False, repr=False
+    )
     concurrency: ConcurrencyLimit = field(default_factory=ConcurrencyLimit, init=False)
-    requests: Throttle = field(default_factory=Throttle, init=False)
-    tokens: Throttle = field(default_factory=Throttle, init=False)
-    queues: WeakSet[Queue] = field(default_factory=WeakSet[Queue], init=False, repr=False)
+    per_minute: tuple[int | None, int | None] = field(default=(None, None), init=False)
+    """The limits on requests and on tokens."""
+    _free_at: list[float] = field(default_factory=lambda: [0.0, 0.0], init=False)
+    """The times at which the next request may start, and the next token be used."""
     _paused_until: float = field(default=0.0, init=False)
     _limits: list[Limits] = field(default_factory=list[Limits], init=False)
+    _failures: dict[str, Exception] = field(default_factory=dict[str, Exception], init=False)
+    _line: list[_Waiting] = field(default_factory=list[_Waiting], init=False, repr=False)
     # The garbage collector may close an abandoned request in any thread, even in one that holds the lock.
     _lock: "threading.RLock" = field(default_factory=threading.RLock, init=False, repr=False)
 
-    def queue(self, share: "Callable[[], RedisRates] | None" = None) -> Queue:
-        """Return the queue of the running event loop; ``share`` makes the rates that machines share."""
-        loop = asyncio.get_running_loop()
+    def circuit(self) -> Circuit:
+        """Return the circuit of the running event loop."""
         with self._lock:
-            queue = next((queue for queue in self.queues if queue.loop is loop), None)
-            return queue or Queue(self, share and share(), loop)
+            return self._circuits.setdefault(asyncio.get_running_loop(), Circuit())
 
     def add_limits(self, limits: Limits) -> None:
         """Apply the limits of another judge too."""
@@ -209,24 +94,85 @@ class Account:
     def _apply_limits(self) -> None:
         self.concurrency.maximum = min(limits.concurrency for limits in self._limits)
         requests, tokens = (filter(None, rates) for rates in list(zip(*self._limits, strict=True))[1:])
-        self.requests.per_minute, self.tokens.per_minute = min(requests, default=None), min(tokens, default=None)
+        self.per_minute = min(requests, default=None), min(tokens, default=None)
 
-    def wait(self) -> float | None:
-        """Return the seconds until another request may start; ``None`` if that is unknown."""
+    async def acquire(self, judge: str, tokens: int, *, is_follow_up: bool = False) -> int:
+        """Wait until another request may start.
+
+        Args:
+            judge: The judge of the request.
+            tokens: The estimated number of tokens of the request.
+            is_follow_up: Whether it follows a paid but unusable reply.
+
+        Returns:
+            The time of the start, for `finish`.
+
+        Raises:
+            JudgeError: The account turned away all waiting requests, or those for this judge.
+        """
+        waiting, slot = _Waiting(is_follow_up, asyncio.get_running_loop()), None
+        with self._lock:
+            insort(self._line, waiting, key=lambda other: not other.is_follow_up)
+            failures = {name: self._failures.get(name) for name in ("", judge)}
+        try:
+            while True:
+                waiting.changed.clear()
+                for name, failure in failures.items():
+                    if (new := self._failures.get(name)) is not None and new is not failure:
+                        raise copy(new)
+                wait = None
+                if self._first(waiting.loop) is waiting:
+                    if (sent := self._start(tokens, slot)) is not None:
+                        return sent
+                    wait = self._wait(slot)
+                    if self.shared is not None and slot is None and wait is not None:
+                        slot = monotonic() + await self.shared.take(judge, self._seconds(1, tokens))
+                        continue
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(wait):
+                        await waiting.changed.wait()
+        except BaseException:
+            if slot is not None:
+                self.adjust(-1, -tokens)
+            raise
+        finally:
+            with self._lock:
+                self._line.remove(waiting)
+                self._wake()
+
+    def _first(self, loop: asyncio.AbstractEventLoop) -> _Waiting | None:
+        """Return the first request in line of an event loop, since another loop may be blocked."""
+        with self._lock:
+            return next((waiting for waiting in self._line if waiting.loop is loop), None)
+
+    def _wait(self, slot: float | None) -> float | None:
+        """Return the seconds until the next request may start; ``None`` if that is unknown.
+
+        A request may not start before its ``slot``, the time that it has by the rates of all machines.
+        """
         with self._lock:
             if not self.concurrency.free:
                 return None
-            throttled = [throttle.free_at for throttle in (self.requests, self.tokens) if throttle.per_minute]
-            return max(0.0, max(self._paused_until, *throttled, 0.0) - monotonic())
+            free = [at for at, limit in zip(self._free_at, self.per_minute, strict=True) if limit]
+            return max(0.0, max(self._paused_until, *(free if slot is None else [slot]), 0.0) - monotonic())
 
-    def start(self, tokens: int) -> int | None:
+    def _start(self, tokens: int, slot: float | None) -> int | None:
         """Count a request that starts now, and return its time for `finish`; ``None`` if it has to wait."""
         with self._lock:
-            if self.wait() != 0:
+            if (self.shared is not None and slot is None) or self._wait(slot) != 0:
                 return None
-            self.requests.consume(1, monotonic())
-            self.tokens.consume(tokens, monotonic())
+            now = monotonic()
+            self._free_at = [max(at, now) for at in self._free_at]
+            self._use(self._seconds(1, tokens))
             return self.concurrency.acquire()
+
+    def _seconds(self, requests: int, tokens: int) -> list[float | None]:
+        """Return the seconds that requests and tokens take; ``None`` without a limit."""
+        pairs = zip((requests, tokens), self.per_minute, strict=True)
+        return [None if limit is None else units * 60 / limit for units, limit in pairs]
+
+    def _use(self, seconds: list[float | None]) -> None:
+        self._free_at = [at + (more or 0.0) for at, more in zip(self._free_at, seconds, strict=True)]
 
     def finish(self, sent: int, error: BaseException | None) -> None:
         """Count a request that ended, successfully or with an error."""
@@ -241,17 +187,33 @@ class Account:
     def adjust(self, requests: int, tokens: int) -> None:
         """Use more requests and tokens than were counted, or less (negative)."""
         with self._lock:
-            self.requests.adjust(requests)
-            self.tokens.adjust(tokens)
+            seconds = self._seconds(requests, tokens)
+            if self.shared is not None:
+                self.shared.adjust(seconds)
+            else:
+                self._use(seconds)
 
     def pause(self, seconds: float) -> None:
         """Start no request for a number of seconds."""
         with self._lock:
             self._paused_until = max(self._paused_until, monotonic() + seconds)
+        if self.shared is not None:
+            self.shared.pause(seconds)
+
+    def fail_waiting(self, failure: Exception, judge: str = "") -> None:
+        """Fail all waiting requests with an error, or only those for one judge."""
+        with self._lock:
+            self._failures[judge] = failure
+            self._wake()
+        if self.shared is not None:
+            self.shared.fail_waiting(failure, judge)
 
     def _wake(self) -> None:
-        for queue in self.queues:
-            queue.wake()
+        """Let the first request in line of each event loop look again whether it may start."""
+        for loop in {waiting.loop for waiting in self._line}:
+            if (first := self._first(loop)) is not None:
+                with suppress(RuntimeError):  # the loop is closed
+                    loop.call_soon_threadsafe(first.changed.set)
 
 
 _accounts: dict[object, Account] = {}
@@ -259,10 +221,12 @@ _accounts: dict[object, Account] = {}
 _lock = threading.Lock()
 
 
-def get_account(name: object) -> Account:
-    """Return the account with a name. Any thread may call this."""
+def get_account(name: object, share: "Callable[[], RedisRates] | None" = None) -> Account:
+    """Return the account with a name; ``share`` makes the rates that machines share. Any thread may call this."""
     with _lock:
-        return _accounts.setdefault(name, Account())
+        if name not in _accounts:
+            _accounts[name] = Account(share and share())
+        return _accounts[name]
 
 
 def requests_in_flight() -> int:
@@ -280,19 +244,19 @@ class RateLimit:
     """
 
     inner: Layer
-    queue: Queue
+    account: Account
 
     async def complete(self, request: Request, /) -> Reply:
         """Return the reply, once it is the turn of this request."""
-        queue, problem = self.queue, None
-        limits_tokens = queue.limits_tokens
+        account, problem = self.account, None
+        limits_tokens = account.per_minute[1] is not None
         expected = estimated_tokens(request) if limits_tokens else 0
-        sent = await queue.acquire(request.judge, expected, is_follow_up=request.is_follow_up)
+        sent = await account.acquire(request.judge, expected, is_follow_up=request.is_follow_up)
         try:
             reply = await self.inner.complete(request)
             usage = reply.usage
             if limits_tokens and usage and usage.input_tokens is not None and usage.output_tokens is not None:
-                queue.adjust(0, usage.input_tokens + usage.output_tokens - expected)
+                account.adjust(0, usage.input_tokens + usage.output_tokens - expected)
         except BaseException as error:
             problem = error
             self._react(request, error, expected)
@@ -300,20 +264,19 @@ class RateLimit:
         else:
             return reply
         finally:
-            queue.account.finish(sent, problem)
-            queue.wake_first()
+            account.finish(sent, problem)
 
     def _react(self, request: Request, error: BaseException, expected: int) -> None:
-        queue = self.queue
+        account = self.account
         if isinstance(error, OverloadError):
             if error.retry_after is not None and error.retry_after <= MAX_RETRY_AFTER_SECONDS:
-                queue.pause(error.retry_after)
+                account.pause(error.retry_after)
         elif isinstance(error, AuthenticationError):
-            queue.fail_waiting(error)
+            account.fail_waiting(error)
         elif isinstance(error, QuotaError | ModelError | JudgeRejectedError):
-            queue.fail_waiting(error, request.judge)
+            account.fail_waiting(error, request.judge)
         elif isinstance(error, BudgetError):
-            queue.adjust(-1, -expected)
+            account.adjust(-1, -expected)
         elif isinstance(error, UnreachableError):
-            queue.adjust(-1, -expected)
-            queue.fail_waiting(error)
+            account.adjust(-1, -expected)
+            account.fail_waiting(error)

@@ -3,14 +3,15 @@
 import hashlib
 import json
 import random
-from asyncio import get_running_loop
-from collections import deque
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from math import ceil
 
 from judgekit.errors import AuthenticationError, JudgeError, QuotaError
-from judgekit.judges.redis.server import RedisServer, Script
+from judgekit.judges.redis.server import Command, RedisServer, script
 from judgekit.score import known_outages
+from judgekit.threads import finish_in_thread
 
 _ACCOUNT, _FAILED = b"jk1:a:", b"jk1:f:"
 """The prefixes of when accounts are free again, and of their rejections."""
@@ -21,7 +22,7 @@ _SPREAD = _MICRO
 """Microseconds over which the first requests after a pause are spread."""
 _KINDS = {"authentication": AuthenticationError, "quota": QuotaError}
 
-_TAKE_SCRIPT = Script("""
+_TAKE_SCRIPT = """
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local since = tonumber(ARGV[1])
@@ -40,46 +41,35 @@ for field = 1, 3 do
     local latest = now + (field < 3 and 86400000000 or 3600000000)
     state[field] = at and at <= latest and at or 0
 end
-local burst, latest, found = tonumber(ARGV[3]), now, {now}
-for place = 6, #ARGV do
-    local units, free, start = {ARGV[5], ARGV[place]}, {}, now
-    for unit = 1, 2 do
-        if units[unit] ~= '' then
-            free[unit] = math.max(state[unit], now - burst)
-            start = math.max(start, free[unit])
-        end
-    end
-    if state[3] > start then start = state[3] + ARGV[4] end
-    if place > 6 and start > now + burst then break end
-    for unit = 1, 2 do
-        if free[unit] then
-            state[unit] = math.max(free[unit], start - burst) + units[unit]
-            latest = math.max(latest, start, state[unit])
-        end
-    end
-    found[#found + 1] = start - now
-end
+local burst, start, free = tonumber(ARGV[3]), now, {}
 for unit = 1, 2 do
     if ARGV[4 + unit] ~= '' then
-        redis.call('HSET', KEYS[1], names[unit], string.format('%.0f', state[unit]))
-        redis.call('EXPIREAT', KEYS[1], string.format('%.0f', math.ceil(latest / 1000000) + 3600))
+        free[unit] = math.max(state[unit], now - burst)
+        start = math.max(start, free[unit])
     end
 end
-return found
-""")
-"""The generic cell rate algorithm, once for requests and once for tokens: it assigns the next times at which both fit.
-
-Times beyond a day, or pauses beyond the hour for which they are kept, are not ours, and count as none. The first time may
-be late; the others are within the length of a burst, so that no process takes much ahead of its use.
+if state[3] > start then start = state[3] + ARGV[4] end
+for unit = 1, 2 do
+    if free[unit] then
+        local at = math.max(free[unit], start - burst) + ARGV[4 + unit]
+        redis.call('HSET', KEYS[1], names[unit], string.format('%.0f', at))
+        redis.call('EXPIREAT', KEYS[1], string.format('%.0f', math.ceil(math.max(start, at) / 1000000) + 3600))
+    end
+end
+return {now, start - now}
 """
-_ADJUST_SCRIPT = Script("""
+"""The generic cell rate algorithm, once for requests and once for tokens: it assigns the next time at which both fit.
+
+Times beyond a day, or pauses beyond the hour for which they are kept, are not ours, and count as none.
+"""
+_ADJUST_SCRIPT = """
 for unit, name in ipairs({'requests', 'tokens'}) do
     if ARGV[unit] ~= '0' and redis.call('HEXISTS', KEYS[1], name) == 1 then
         redis.call('HINCRBY', KEYS[1], name, ARGV[unit])
     end
 end
-""")
-_PAUSE_SCRIPT = Script("""
+"""
+_PAUSE_SCRIPT = """
 local time = redis.call('TIME')
 local until_ = time[1] * 1000000 + time[2] + ARGV[1]
 local before = tonumber(redis.call('HGET', KEYS[1], 'paused') or 0)
@@ -87,16 +77,16 @@ if not (before and before <= time[1] * 1000000 + 3600000000 and before >= until_
     redis.call('HSET', KEYS[1], 'paused', string.format('%.0f', until_))
     redis.call('EXPIRE', KEYS[1], 3600)
 end
-""")
-_FAIL_SCRIPT = Script("""
+"""
+_FAIL_SCRIPT = """
 local time = redis.call('TIME')
 redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', time[1] * 1000000 + time[2]) .. ' ' .. ARGV[2])
 redis.call('EXPIRE', KEYS[1], 3600)
-""")
+"""
 
 
 class RedisRates:
-    """The rates of an account that machines share. Requests get the next free times, which then are taken.
+    """The rates of an account that machines share. Each request gets the next free time, which then is taken.
 
     Args:
         server: The server, which the rates close.
@@ -105,83 +95,56 @@ class RedisRates:
 
     def __init__(self, server: RedisServer, account: object) -> None:
         self._server = server
+        self._thread = ThreadPoolExecutor(1, "judgekit-rates")  # one thread, which keeps the order
         name = hashlib.sha256(json.dumps(account).encode()).digest()[:16]
         self._account, self._failed = _ACCOUNT + name, _FAILED + name
-        self._requests: int | None = None
-        self._tokens: int | None = None
-        self._times: deque[tuple[float, int]] = deque()  # when the first in line may start, and with how many tokens
         self._outages: object = None
         self._since = 0
 
-    @property
-    def limits_tokens(self) -> bool:
-        """Whether there is a limit on tokens."""
-        return self._tokens is not None
-
-    def apply_limits(self, requests_per_minute: int | None, tokens_per_minute: int | None) -> None:
-        """Apply the limits of another judge too; the strictest hold."""
-        self._requests = min(filter(None, (self._requests, requests_per_minute)), default=None)
-        self._tokens = min(filter(None, (self._tokens, tokens_per_minute)), default=None)
-
-    async def take(self, judge: str, tokens: Sequence[int]) -> float:
-        """Return 0 if the first request in line may start now, or the seconds to wait before asking again.
+    async def take(self, judge: str, seconds: Sequence[float | None]) -> float:
+        """Return the seconds until a request of a judge may start, by the ``seconds`` that its units take.
 
         Raises:
             JudgeError: The account turned away a request of another process, during this run of judges.
             StoreError: The server is away.
         """
-        clock = get_running_loop().time
-        while self._times and self._times[0][0] < clock() - _BURST / _MICRO:  # of a request that was canceled
-            self._times.popleft()
-        if not self._times:
-            waits = await self._assign(judge, tokens)
-            now = clock()
-            self._times.extend((now + wait / _MICRO, of_one) for wait, of_one in zip(waits, tokens, strict=False))
-        start, expected = self._times[0]
-        if (wait := start - clock()) > 0:
-            return wait
-        self._times.popleft()
-        if expected != tokens[0]:
-            self.adjust(0, tokens[0] - expected)
-        return 0
-
-    async def _assign(self, judge: str, tokens: Sequence[int]) -> list[int]:
         outages = known_outages()
         since = self._since if self._outages is outages else ""
         jitter = random.randrange(_SPREAD)  # noqa: S311 - no secret
-        units = self._units(1, tokens[0])[0], *(self._units(1, of_one)[1] for of_one in tokens)
-        arguments = (since, judge, _BURST, jitter, *units)
-        now, *waits = await self._server.ask(_TAKE_SCRIPT((self._account, self._failed), *arguments))
+        arguments = (since, judge, _BURST, jitter, *_micro(seconds))
+        command = script(_TAKE_SCRIPT, (self._account, self._failed), *arguments)
+        now, wait = await finish_in_thread(self._thread, partial(self._server.run, command))
         if now < 0:
-            raise _failure(judge, waits[0].decode())
+            raise _failure(judge, wait.decode())
         if since == "":
             self._outages, self._since = outages, now
-        return list(waits)
+        return float(wait / _MICRO)
 
-    def adjust(self, requests: int, tokens: int) -> None:
-        """Use more units, or return some (negative), once their number is known."""
-        units = (unit or 0 for unit in self._units(requests, tokens))
-        self._server.post(_ADJUST_SCRIPT((self._account,), *units))
+    def adjust(self, seconds: Sequence[float | None]) -> None:
+        """Use units that take more seconds, or return some (negative), once their number is known."""
+        self._post(script(_ADJUST_SCRIPT, (self._account,), *(units or 0 for units in _micro(seconds))))
 
     def pause(self, seconds: float) -> None:
         """Start no request for a number of seconds, and then not all at once."""
-        self._server.post(_PAUSE_SCRIPT((self._account,), ceil(seconds * _MICRO)))
+        self._post(script(_PAUSE_SCRIPT, (self._account,), ceil(seconds * _MICRO)))
 
     def fail_waiting(self, failure: Exception, judge: str) -> None:
         """Fail the requests of all runs that are under way, or only those for one judge."""
         for kind, error in _KINDS.items():
             if isinstance(failure, error):
-                self._server.post(_FAIL_SCRIPT((self._failed,), judge, kind))
+                self._post(script(_FAIL_SCRIPT, (self._failed,), judge, kind))
+
+    def _post(self, command: Command) -> None:
+        self._thread.submit(self._server.run, command)
 
     async def aclose(self) -> None:
-        """Send what waits, and close the connection."""
-        await self._server.aclose()
+        """Send what waits, and close the connections."""
+        await finish_in_thread(self._thread, self._server.close)
 
-    def _units(self, requests: int, tokens: int) -> tuple[int | str, int | str]:
-        """Return the microseconds that units take; empty without a limit."""
-        pairs = ((requests, self._requests), (tokens, self._tokens))
-        first, second = ("" if a_minute is None else ceil(units * 60 * _MICRO / a_minute) for units, a_minute in pairs)
-        return first, second
+
+def _micro(seconds: Sequence[float | None]) -> list[int | str]:
+    """Return seconds in microseconds; empty without a limit."""
+    return ["" if units is None else ceil(units * _MICRO) for units in seconds]
 
 
 def _failure(judge: str, kind: str) -> JudgeError:

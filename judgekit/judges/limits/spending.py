@@ -56,13 +56,6 @@ class BudgetRefusal(NamedTuple):
     may_fit_later: bool
 
 
-class Reserved(NamedTuple):
-    """The number of requests that got their reservations, and why the next one did not, if one is left."""
-
-    number: int
-    refusal: BudgetRefusal | None
-
-
 class Spending(Protocol):
     """The spending of budgets, by their names. Its methods block, except `settle`; the thread of a `BudgetClient` calls them.
 
@@ -73,8 +66,8 @@ class Spending(Protocol):
         """Return the spending of a budget, including reservations."""
         ...
 
-    def reserve(self, name: str, budget: Budget, amounts: Sequence[Amount]) -> Reserved:
-        """Reserve the shares of a budget that requests may take, in order, up to the first that would exceed a limit."""
+    def reserve(self, name: str, budget: Budget, amount: Amount) -> BudgetRefusal | None:
+        """Reserve the most that a request may take, unless that would exceed a limit."""
         ...
 
     def settle(self, name: str, reserved: Amount, used: Amount) -> None:
@@ -181,20 +174,16 @@ class SQLiteSpending:
         with self._transaction() as db:
             return _spent_amount(db, name)
 
-    def reserve(self, name: str, budget: Budget, amounts: Sequence[Amount]) -> Reserved:
-        """Reserve the shares of a budget that requests may take, in order, up to the first that would exceed a limit."""
+    def reserve(self, name: str, budget: Budget, amount: Amount) -> BudgetRefusal | None:
+        """Reserve the most that a request may take, unless that would exceed a limit."""
         with self._transaction() as db:
-            spent, number, refusal = _spent_amount(db, name), 0, None
-            for amount in amounts:
-                if (limit := budget.limit_exceeded_by(spent, amount)) is not None:
-                    ((others,),) = db.execute(_OTHERS, (name, self._owner, time.time()))
-                    refusal = BudgetRefusal(limit, may_fit_later=bool(others or self._under_way[name] + number))
-                    break
-                spent, number = spent.plus(amount), number + 1
-            if number:
-                db.execute(_PUT, (name, *spent))
-                self._under_way[name] += number
-            return Reserved(number, refusal)
+            spent = _spent_amount(db, name)
+            if (limit := budget.limit_exceeded_by(spent, amount)) is not None:
+                ((others,),) = db.execute(_OTHERS, (name, self._owner, time.time()))
+                return BudgetRefusal(limit, may_fit_later=bool(others or self._under_way[name]))
+            db.execute(_PUT, (name, *spent.plus(amount)))
+            self._under_way[name] += 1
+            return None
 
     def settle(self, name: str, reserved: Amount, used: Amount) -> None:
         """Replace a reservation with the amount that the request took, in the next transaction."""

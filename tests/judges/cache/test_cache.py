@@ -25,7 +25,7 @@ from judgekit.judges.answer import read_answer
 from judgekit.judges.cache.cache import Cache, ReplayClient, explain_miss
 from judgekit.judges.cache.cassettes import Cassette
 from judgekit.judges.cache.replies import Claim, RecordedReply, ReplyDatabase
-from judgekit.judges.cache.store import SQLiteReplyStore
+from judgekit.judges.cache.store import ReplyStore
 from judgekit.judges.request import Reply, TokenLogprob
 from judgekit.judges.schema import strict_schema
 from judgekit.score import JudgeCall, ledger, record_calls
@@ -58,7 +58,7 @@ def kept(tmp_path):
 @pytest.fixture
 def shared(tmp_path):
     """The same file as a store."""
-    replies = SQLiteReplyStore(tmp_path / "cache.sqlite")
+    replies = ReplyStore(ReplyDatabase(tmp_path / "cache.sqlite"))
     yield replies
     asyncio.run(replies.aclose())
 
@@ -149,7 +149,7 @@ async def claimed(cache):
     for _ in range(2):
         for _ in range(5):
             await asyncio.sleep(0)
-        await asyncio.wrap_future(cache.replies.thread.submit(int))
+        await asyncio.wrap_future(cache.replies._threads.submit(int))
 
 
 @pytest.mark.parametrize("mode", ["read_write", "refresh"])
@@ -298,7 +298,7 @@ def path(tmp_path):
 def two_caches(stub, path):
     """Two caches on one file, as two judges have them, over one client."""
     asked = gated(stub)
-    caches = [Cache(asked, SQLiteReplyStore(path), "read_write") for _ in range(2)]
+    caches = [Cache(asked, ReplyStore(ReplyDatabase(path)), "read_write") for _ in range(2)]
     yield asked, *caches
     for cache in caches:
         asyncio.run(cache.aclose())
@@ -362,7 +362,7 @@ def test_the_requests_of_one_who_was_killed_are_asked_when_the_lease_has_ended(s
     dead = ReplyDatabase(path)
     assert dead.claim(Claim(question().key, "dead")) is True
     [until] = claims(path).values()
-    cache = Cache(stub([REPLY]), SQLiteReplyStore(path), "read_write")
+    cache = Cache(stub([REPLY]), ReplyStore(ReplyDatabase(path)), "read_write")
     assert asyncio.run(cache.complete(question())) == REPLY
     assert time.time() > until
     dead.close()
@@ -394,7 +394,7 @@ def test_a_loop_that_is_blocked_for_longer_than_a_lease_keeps_its_claims(stub, p
 
     async def block():
         asked.gate = asyncio.Event()
-        cache = Cache(asked, SQLiteReplyStore(path), "read_write")
+        cache = Cache(asked, ReplyStore(ReplyDatabase(path)), "read_write")
         [task] = await started(cache, [question()])
         blocked.set()
         time.sleep(0.5)  # noqa: ASYNC251 - on purpose
@@ -403,7 +403,7 @@ def test_a_loop_that_is_blocked_for_longer_than_a_lease_keeps_its_claims(stub, p
         await cache.aclose()
 
     async def ask():
-        cache = Cache(late, SQLiteReplyStore(path), "read_write")
+        cache = Cache(late, ReplyStore(ReplyDatabase(path)), "read_write")
         assert await cache.complete(question()) == REPLY
         await cache.aclose()
 
@@ -464,9 +464,9 @@ def test_refresh_waits_for_nobody_and_claims_nothing(two_caches, question, path)
 
 
 def test_a_reply_that_cannot_be_kept_is_an_error_and_the_claim_is_given_back(stub, path, question):
-    replies = SQLiteReplyStore(path)
-    replies.file._db.execute("PRAGMA max_page_count = 12")
-    cache = Cache(stub([Reply(text="x" * 100_000), REPLY]), replies, "read_write")
+    replies = ReplyDatabase(path)
+    replies._db.execute("PRAGMA max_page_count = 12")
+    cache = Cache(stub([Reply(text="x" * 100_000), REPLY]), ReplyStore(replies), "read_write")
     with pytest.raises(StoreError, match="disk is full"):
         asyncio.run(cache.complete(question()))
     assert claims(path) == {}
@@ -478,7 +478,7 @@ def test_closing_ends_what_is_under_way_and_gives_its_claims_back(stub, path, qu
     asked = gated(stub)
 
     async def close():
-        cache = Cache(asked, SQLiteReplyStore(path), "read_write")
+        cache = Cache(asked, ReplyStore(ReplyDatabase(path)), "read_write")
         tasks = await started(cache, [question(repeat=repeat) for repeat in range(3)])
         assert len(claims(path)) == 3
         await cache.aclose()
@@ -551,7 +551,7 @@ def recorded(request, tmp_path, question):
         kept = ReplyDatabase(path)
         kept.put(question(), REPLY)
         kept.close()
-        replies = SQLiteReplyStore(path, read_only=True)
+        replies = ReplyStore(ReplyDatabase(path, read_only=True))
     yield replies
     asyncio.run(replies.aclose())
 
@@ -589,14 +589,14 @@ def test_the_nearest_is_the_recorded_request_that_differs_in_the_fewest_parts(ke
         asyncio.run(ReplayClient(shared).complete(question()))
 
 
-def test_a_request_of_the_same_prompt_is_nearer_than_one_of_another(kept, shared, question):
+def test_a_request_of_the_same_prompt_is_nearer_than_one_of_another(kept, question):
     kept.put(question(prompt="badness@1"), REPLY)
     asked = question(model="other", params={}, repeat=1)
     kept.put(question(prompt="goodness@0", messages=()), REPLY)
-    assert asyncio.run(explain_miss(shared, asked)) == (
+    assert explain_miss(kept.digests(), asked) == (
         "the nearest recorded request differs in messages, messages[0] (system), messages[1] (user), model, params, repeat"
     )
-    assert asyncio.run(explain_miss(shared, question(prompt="third@1", model="other"))) == (
+    assert explain_miss(kept.digests(), question(prompt="third@1", model="other")) == (
         "the nearest recorded request differs in model"
     )
 
@@ -604,7 +604,7 @@ def test_a_request_of_the_same_prompt_is_nearer_than_one_of_another(kept, shared
 def test_a_request_whose_key_alone_was_changed_by_hand_is_said_to_differ_in_it(question, tmp_path):
     path = tmp_path / "replies.jsonl"
     path.write_text(RecordedReply(key="k", digests=question().digests, reply=REPLY).model_dump_json())
-    assert asyncio.run(explain_miss(Cassette(path), question())) == (
+    assert explain_miss(asyncio.run(Cassette(path).digests()), question()) == (
         "the nearest recorded request differs in only its key"
     )
 
@@ -617,14 +617,14 @@ def test_a_reply_that_is_damaged_is_as_good_as_not_recorded(question, tmp_path):
     database = sqlite3.connect(path, isolation_level=None)
     database.execute("UPDATE replies SET reply = '{'")
     database.close()
-    replay = ReplayClient(SQLiteReplyStore(path, read_only=True))
+    replay = ReplayClient(ReplyStore(ReplyDatabase(path, read_only=True)))
     with pytest.raises(ReplayError, match="nothing is recorded"):
         asyncio.run(replay.complete(question()))
     asyncio.run(replay.replies.aclose())
 
 
 def test_when_the_store_fails_requests_under_way_are_waited_for_and_their_replies_put(path, stub, question):
-    class Failing(SQLiteReplyStore):
+    class Failing(ReplyStore):
         put_keys: set[str] = set()  # noqa: RUF012 - of this test
 
         async def put(self, request, reply, /, *, replace=False):
@@ -643,7 +643,7 @@ def test_when_the_store_fails_requests_under_way_are_waited_for_and_their_replie
             async def aclose(self):
                 pass
 
-        cache = Cache(Provider(), Failing(path), "read_write")
+        cache = Cache(Provider(), Failing(ReplyDatabase(path)), "read_write")
         asking = [asyncio.create_task(cache.complete(one)) for one in (slow, fast)]
         await asyncio.sleep(0.1)
         assert not any(one.done() for one in asking)

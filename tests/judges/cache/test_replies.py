@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.errors import StoreError
-from judgekit.judges.cache.replies import Claim, ImportCounts, RecordedReply, ReplyDatabase, _checksum
+from judgekit.judges.cache.replies import Claim, RecordedReply, ReplyDatabase, _checksum
+from judgekit.judges.cache.store import ImportCounts, add_replies
 from judgekit.judges.request import Reply, TokenLogprob
 from judgekit.traces.message import Usage
 
@@ -64,7 +65,7 @@ def test_a_cached_reply_is_found_by_its_key_with_all_that_it_says(opened, questi
     replies.put(question(), REPLY)
     assert replies.get(question().key) == REPLY
     assert replies.get(question(repeat=1).key) is None
-    assert list(replies.digests()) == [question().digests]
+    assert replies.digests() == [("goodness", question().digests)]
 
 
 LOGPROBS = st.builds(TokenLogprob, token=st.text(), logprob=st.floats(max_value=0, allow_nan=False))
@@ -342,7 +343,7 @@ def test_a_row_that_was_damaged_is_a_miss_and_is_replaced(opened, question, path
     replies.put(question(repeat=1), REPLY)
     by_hand(path, f"UPDATE replies SET {damage} WHERE key = '{question().key}'")  # noqa: S608
     assert [line.key for line in replies.recorded()] == [question(repeat=1).key]
-    assert replies.digests() == [question(repeat=1).digests]
+    assert replies.digests() == [("goodness", question(repeat=1).digests)]
     caplog.clear()
     assert replies.get(question().key) is None
     [warning] = caplog.records
@@ -695,7 +696,7 @@ def test_replies_that_are_too_old_are_thrown_away_and_their_space_is_given_back(
         RecordedReply(key=f"{day}", prompt="p@1", recorded_at=now - timedelta(days=day), reply=Reply(text="x" * 5000))
         for day in range(100)
     ]
-    assert replies.add(lines, replace=False) == ImportCounts(added=100, unchanged=0, conflicting=0)
+    assert add_replies(replies, lines, replace=False) == ImportCounts(added=100, unchanged=0, conflicting=0)
     opened().close()
     before = now - timedelta(days=9, hours=12)
     size = size_of(path)
@@ -715,9 +716,9 @@ def size_of(path):
 def test_replies_are_added_once_and_others_only_replace_those_that_are_there_if_asked_to(opened):
     replies = opened()
     lines = [RecordedReply(note="By hand."), *(RecordedReply(key=key, reply=Reply(text=key)) for key in "abc")]
-    assert replies.add(lines, replace=False) == ImportCounts(added=3, unchanged=0, conflicting=0)
+    assert add_replies(replies, lines, replace=False) == ImportCounts(added=3, unchanged=0, conflicting=0)
     others = [RecordedReply(key=key, reply=Reply(text=text)) for key, text in (("a", "a"), ("b", "other"), ("d", "d"))]
-    assert replies.add(others, replace=False) == ImportCounts(added=1, unchanged=1, conflicting=1)
+    assert add_replies(replies, others, replace=False) == ImportCounts(added=1, unchanged=1, conflicting=1)
     assert replies.get("b") == Reply(text="b")
-    assert replies.add(others, replace=True) == ImportCounts(added=0, unchanged=2, conflicting=1)
+    assert add_replies(replies, others, replace=True) == ImportCounts(added=0, unchanged=2, conflicting=1)
     assert replies.get("b") == Reply(text="other")

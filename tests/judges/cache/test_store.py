@@ -2,16 +2,14 @@
 
 import asyncio
 import sqlite3
-import threading
 import time
-from pathlib import Path
 
 import pytest
 
 from judgekit.errors import StoreError
-from judgekit.judges.cache.redis_replies import RedisReplyStore
-from judgekit.judges.cache.replies import Claim
-from judgekit.judges.cache.store import PUTS_PER_CHECKPOINT, SQLiteReplyStore
+from judgekit.judges.cache.redis_replies import RedisReplies
+from judgekit.judges.cache.replies import Claim, ReplyDatabase
+from judgekit.judges.cache.store import ReplyStore
 from judgekit.judges.redis.server import RedisServer
 from judgekit.judges.request import Reply
 
@@ -27,12 +25,12 @@ def ended_in_sqlite(tmp_path):
 
 @pytest.fixture
 def in_sqlite(tmp_path):
-    return lambda: SQLiteReplyStore(tmp_path / "cache.sqlite"), lambda: ended_in_sqlite(tmp_path)
+    return lambda: ReplyStore(ReplyDatabase(tmp_path / "cache.sqlite")), lambda: ended_in_sqlite(tmp_path)
 
 
 @pytest.fixture
 def in_redis(redis_server):
-    return lambda: RedisReplyStore(RedisServer(redis_server.address)), redis_server.end_claims
+    return lambda: ReplyStore(RedisReplies(RedisServer(redis_server.address)), 32), redis_server.end_claims
 
 
 @pytest.fixture(params=["in_sqlite", "in_redis"])
@@ -71,8 +69,7 @@ class TestStore:
             assert await other.get(question().key) is None
             assert await one.put(question(), REPLY) == REPLY
             assert await other.get(question().key) == await one.get(question().key) == REPLY
-            assert list(await other.digests()) == list(await other.digests("goodness")) == [question().digests]
-            assert list(await other.digests("badness")) == []
+            assert await other.digests() == [("goodness", question().digests)]
 
         two(test)
 
@@ -168,79 +165,31 @@ class TestStore:
             await asyncio.sleep(0)
             for task in tasks:
                 task.cancel()
-            await one.claim(Claim("k", "one"))
+            await one.aclose()
             assert [await other.get(question(repeat=repeat).key) for repeat in range(20)] == [REPLY] * 20
 
         two(test)
 
 
-# SQLite
+class Failing:
+    """Replies of which one cannot be put."""
+
+    def __init__(self, replies, key):
+        self._replies, self._key = replies, key
+
+    def __getattr__(self, name):
+        return getattr(self._replies, name)
+
+    def put(self, request, reply, /, **options):
+        if request.key == self._key:
+            raise StoreError("the disk is full")
+        return self._replies.put(request, reply, **options)
 
 
-@pytest.fixture
-def path(tmp_path) -> Path:
-    return tmp_path / "cache.sqlite"
-
-
-async def locked(path):
-    """A store in whose file another program writes for a moment, so that its writes wait."""
-    store = SQLiteReplyStore(path)
-    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    other.execute("BEGIN IMMEDIATE")
-    threading.Timer(0.1, lambda: (other.execute("COMMIT"), other.close())).start()
-    return store
-
-
-async def unlocked(path):
-    """A store that writes at once."""
-    return SQLiteReplyStore(path)
-
-
-def test_checkpoints_wait_for_the_disk_in_the_thread(path, question):
+def test_a_write_that_fails_fails_alone(tmp_path, question):
     async def ask():
-        store = SQLiteReplyStore(path)
-        threads = []
-        checkpoint = store.file.checkpoint
-        store.file.checkpoint = lambda: (threads.append(threading.current_thread()), checkpoint())
-        for repeat in range(PUTS_PER_CHECKPOINT + 1):
-            await store.put(question(repeat=repeat), REPLY)
-        assert store.file._db.execute("PRAGMA wal_autocheckpoint").fetchone() == (0,)
-        await store.in_thread(lambda: None)
-        without_log = sqlite3.connect(f"file:{path}?immutable=1", uri=True)
-        (copied,) = without_log.execute("SELECT count(*) FROM replies").fetchone()
-        without_log.close()
-        await store.aclose()
-        return threads, copied
-
-    (thread,), copied = asyncio.run(ask())
-    assert thread is not threading.main_thread()
-    assert copied >= PUTS_PER_CHECKPOINT - 1
-
-
-def test_closing_that_is_canceled_closes_all_the_same(path, question):
-    async def ask():
-        store = await locked(path)
-        put = asyncio.create_task(store.put(question(), REPLY))
-        await asyncio.sleep(0)
-        closing = asyncio.create_task(store.aclose())
-        await asyncio.sleep(0)
-        closing.cancel()
-        assert await put == REPLY
-        return store
-
-    store = asyncio.run(ask())
-    store.thread.shutdown(wait=True)
-    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-        store.file.get("k")
-
-
-@pytest.mark.parametrize("opened", [unlocked, locked])
-def test_a_write_that_fails_fails_alone(path, question, opened):
-    async def ask():
-        store = await opened(path)
-        store.file._db.execute("PRAGMA max_page_count = 12")
-        replies = [REPLY, Reply(text="x" * 100_000), REPLY]
-        puts = [store.put(question(repeat=repeat), reply) for repeat, reply in enumerate(replies)]
+        store = ReplyStore(Failing(ReplyDatabase(tmp_path / "cache.sqlite"), question(repeat=1).key))
+        puts = [store.put(question(repeat=repeat), REPLY) for repeat in range(3)]
         ends = await asyncio.gather(*puts, return_exceptions=True)
         kept = [await store.get(question(repeat=repeat).key) for repeat in range(3)]
         await store.aclose()
@@ -248,20 +197,39 @@ def test_a_write_that_fails_fails_alone(path, question, opened):
 
     ends, kept = asyncio.run(ask())
     assert kept == [REPLY, None, REPLY]
-    assert (ends[0], ends[2]) == (REPLY, REPLY)
     assert isinstance(ends[1], StoreError)
 
 
-@pytest.mark.parametrize(("opened", "uses_thread"), [(unlocked, False), (locked, True)])
-def test_a_thread_writes_what_has_to_wait(path, question, opened, uses_thread):
+def test_while_another_program_writes_to_the_file_the_event_loop_goes_on(tmp_path, question):
     async def ask():
-        store = await opened(path)
-        writers = set[int]()
-        store.file._db.set_trace_callback(lambda sql: writers.add(threading.get_ident()))
-        assert await store.claim(Claim(question().key, "one"))
-        assert await store.put(question(), REPLY) == REPLY
-        store.file._db.set_trace_callback(None)
+        store = ReplyStore(ReplyDatabase(tmp_path / "cache.sqlite"))
+        other = sqlite3.connect(tmp_path / "cache.sqlite", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        put = asyncio.create_task(store.put(question(), REPLY))
+        await asyncio.sleep(0.05)
+        assert not put.done()
+        other.execute("COMMIT")
+        other.close()
+        assert await put == REPLY
         await store.aclose()
-        return writers != {threading.get_ident()}
 
-    assert asyncio.run(ask()) is uses_thread
+    asyncio.run(ask())
+
+
+def test_replies_that_are_lost_since_redis_is_away_are_counted(redis_server, question, monkeypatch, caplog):
+    def away(command):
+        raise StoreError("redis://fake.test: Redis is away for 20 s")
+
+    async def ask():
+        server = RedisServer(redis_server.address)
+        monkeypatch.setattr(server, "run", away)
+        store = ReplyStore(RedisReplies(server))
+        for repeat in range(2):
+            with pytest.raises(StoreError, match="Redis is away"):
+                await store.put(question(repeat=repeat), REPLY)
+        await store.aclose()
+
+    asyncio.run(ask())
+    assert caplog.messages == [
+        "redis://fake.test: could not store the replies to 2 paid requests, which will be sent again"
+    ]

@@ -1,9 +1,7 @@
 """The layer that holds back, for all judges of an account together. Its minutes pass at once here."""
 
 import asyncio
-import gc
 import threading
-import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -14,7 +12,7 @@ from hypothesis import strategies as st
 from judgekit.errors import AuthenticationError, LostError, OverloadError, QuotaError, RateLimitError, ReplyError
 from judgekit.judges.limits import rate_limit
 from judgekit.judges.limits.budget_client import estimated_tokens
-from judgekit.judges.limits.rate_limit import Account, Limits, Queue, RateLimit, get_account
+from judgekit.judges.limits.rate_limit import Account, Limits, RateLimit, get_account
 from judgekit.judges.request import Reply
 from judgekit.traces.message import Usage
 
@@ -75,9 +73,9 @@ class Slow:
         return [time for _, time in self.asked]
 
 
-def queue(most=20, requests=None, tokens=None):
-    found = Queue(Account())
-    found.account.add_limits(Limits(most, requests, tokens))
+def account(most=20, requests=None, tokens=None):
+    found = Account()
+    found.add_limits(Limits(most, requests, tokens))
     return found
 
 
@@ -93,22 +91,22 @@ def test_as_many_requests_as_allowed_are_under_way_and_never_more(stub, question
     for line in [REPLY, OverloadError("busy"), ReplyError("no", text="")]:
         for most in [1, 3, 8]:
             asked = stub([line])
-            limited = RateLimit(asked, queue(most))
+            limited = RateLimit(asked, account(most))
             assert asyncio.run(ask(limited, [question()] * 20)) == [line] * 20
             assert asked.most_at_once == most
-            assert asked.under_way == limited.queue.account.concurrency.in_flight == 0
+            assert asked.under_way == limited.account.concurrency.in_flight == 0
 
 
 def test_a_rate_limit_makes_them_fewer_and_an_overload_does_not(stub, question):
     for error, limit in [(RateLimitError("busy"), 4), (OverloadError("busy"), 8), (LostError("gone"), 8)]:
-        limited = RateLimit(stub([error]), queue(8))
+        limited = RateLimit(stub([error]), account(8))
         asyncio.run(ask(limited, [question()] * 8))
-        assert limited.queue.account.concurrency.limit == pytest.approx(limit)
+        assert limited.account.concurrency.limit == pytest.approx(limit)
 
 
 def test_those_that_wait_go_in_the_order_in_which_they_came(question):
     asked = Slow(1)
-    run(ask(RateLimit(asked, queue(2)), [question(repeat=repeat) for repeat in range(10)]))
+    run(ask(RateLimit(asked, account(2)), [question(repeat=repeat) for repeat in range(10)]))
     assert [repeat for repeat, _ in asked.asked] == list(range(10))
     assert asked.times == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
 
@@ -117,7 +115,7 @@ def test_what_follows_a_reply_that_was_paid_for_goes_before_all_that_wait(questi
     asked = Slow(1)
     first, *line = (question(repeat=repeat) for repeat in range(5))
     follow_ups = [one.correction_request("?", "why") for one in line[2:]]
-    run(ask(RateLimit(asked, queue(1)), [first, *line[:2], *follow_ups]))
+    run(ask(RateLimit(asked, account(1)), [first, *line[:2], *follow_ups]))
     assert [repeat for repeat, _ in asked.asked] == [0, 3, 4, 1, 2]
 
 
@@ -131,7 +129,7 @@ def test_what_follows_a_reply_that_was_paid_for_goes_before_all_that_wait(questi
 )
 def test_whenever_requests_are_canceled_no_turn_is_lost(question, most, paced, cancels, ends):
     asked = Slow(1, ends)
-    limited = RateLimit(asked, queue(most, requests=120 if paced else None))
+    limited = RateLimit(asked, account(most, requests=120 if paced else None))
 
     async def ask_and_cancel(repeat, after):
         task = asyncio.create_task(limited.complete(question(repeat=repeat)))
@@ -143,7 +141,7 @@ def test_whenever_requests_are_canceled_no_turn_is_lost(question, most, paced, c
 
     async def ask_all():
         await asyncio.gather(*(ask_and_cancel(repeat, after) for repeat, after in enumerate(cancels)))
-        assert asked.under_way == limited.queue.account.concurrency.in_flight == 0
+        assert asked.under_way == limited.account.concurrency.in_flight == 0
         before = now()
         await limited.complete(question(repeat=99))
         return asked.times[-1] - before
@@ -163,7 +161,7 @@ def test_a_pause_saves_nothing_up(question):
     asked = Slow()
 
     async def ask_twice():
-        limited = RateLimit(asked, queue(requests=60))
+        limited = RateLimit(asked, account(requests=60))
         await ask(limited, [question()] * 2)
         await asyncio.sleep(100)
         await ask(limited, [question()] * 3)
@@ -176,7 +174,7 @@ def test_tokens_are_spread_evenly_over_the_minute(question):
     asked = Slow()
     requests = [question(params={"max_tokens": 10 * repeat}) for repeat in range(100)]
     tokens = [estimated_tokens(request) for request in requests]
-    run(ask(RateLimit(asked, queue(tokens=6_000)), requests))
+    run(ask(RateLimit(asked, account(tokens=6_000)), requests))
     assert asked.times == pytest.approx([sum(tokens[:index]) / 100 for index in range(100)])
     assert 5_000 < most_in_a_minute(asked.times, tokens) <= 6_000 + max(tokens)
 
@@ -185,7 +183,7 @@ def test_the_stricter_of_the_two_limits_holds(question):
     each = estimated_tokens(question())
     for requests, tokens, seconds in [(60, 120 * each, 1), (120, 60 * each, 1), (30, 60 * each, 2)]:
         asked = Slow()
-        run(ask(RateLimit(asked, queue(requests=requests, tokens=tokens)), [question()] * 9))
+        run(ask(RateLimit(asked, account(requests=requests, tokens=tokens)), [question()] * 9))
         assert asked.times == pytest.approx([index * seconds for index in range(9)])
 
 
@@ -194,7 +192,7 @@ def test_what_a_reply_really_took_corrects_the_pace(question, share):
     each = estimated_tokens(question())
     used = Usage(input_tokens=int(each * share), output_tokens=0)
     asked = Slow(0, dict.fromkeys(range(1, 40), Reply(text="", usage=used)))
-    run(ask(RateLimit(asked, queue(tokens=60 * each)), [question(repeat=repeat) for repeat in range(40)]))
+    run(ask(RateLimit(asked, account(tokens=60 * each)), [question(repeat=repeat) for repeat in range(40)]))
     assert asked.times[:2] == pytest.approx([0, 1])  # the first reply does not say
     gaps = [later - sooner for sooner, later in zip(asked.times[1:], asked.times[2:], strict=False)]
     assert gaps == pytest.approx([share] * len(gaps), rel=0.01)
@@ -203,13 +201,13 @@ def test_what_a_reply_really_took_corrects_the_pace(question, share):
 def test_a_request_that_waits_goes_as_soon_as_tokens_are_given_back(question):
     each = estimated_tokens(question())
     asked = Slow(5, {0: Reply(text="", usage=Usage(input_tokens=0, output_tokens=0))})
-    run(ask(RateLimit(asked, queue(tokens=each)), [question(repeat=repeat) for repeat in range(2)]))  # one a minute
+    run(ask(RateLimit(asked, account(tokens=each)), [question(repeat=repeat) for repeat in range(2)]))  # one a minute
     assert asked.times == pytest.approx([0, 5])
 
 
 def test_a_request_that_takes_more_than_a_minutes_tokens_goes_all_the_same(question):
     asked = Slow()
-    run(ask(RateLimit(asked, queue(tokens=estimated_tokens(question()) // 2)), [question()] * 3))
+    run(ask(RateLimit(asked, account(tokens=estimated_tokens(question()) // 2)), [question()] * 3))
     assert asked.times == pytest.approx([0, 120, 240], rel=0.01)
 
 
@@ -219,13 +217,13 @@ def test_a_request_that_takes_more_than_a_minutes_tokens_goes_all_the_same(quest
 @pytest.mark.parametrize("kind", [RateLimitError, OverloadError])
 def test_a_wait_that_the_provider_names_holds_for_the_whole_account(question, kind):
     asked, other, stranger = (Slow(1, {0: kind("busy", retry_after=30)}) for _ in range(3))
-    shared = queue(1)
+    shared = account(1)
 
     async def ask_all():
         await asyncio.gather(
             ask(RateLimit(asked, shared), [question(repeat=repeat) for repeat in range(3)]),
             ask(RateLimit(other, shared), [question(repeat=9)]),
-            ask(RateLimit(stranger, queue(1)), [question(repeat=9)] * 2),
+            ask(RateLimit(stranger, account(1)), [question(repeat=9)] * 2),
         )
 
     run(ask_all())
@@ -236,13 +234,13 @@ def test_a_wait_that_the_provider_names_holds_for_the_whole_account(question, ki
 
 def test_the_longest_of_several_waits_holds(question):
     asked = Slow(1, {0: RateLimitError("busy", retry_after=30), 1: RateLimitError("busy", retry_after=10)})
-    run(ask(RateLimit(asked, queue(2)), [question(repeat=repeat) for repeat in range(3)]))
+    run(ask(RateLimit(asked, account(2)), [question(repeat=repeat) for repeat in range(3)]))
     assert asked.times == [0, 0, 31]
 
 
 def test_a_wait_of_more_than_a_minute_holds_nobody_up(question):
     asked = Slow(1, {0: OverloadError("busy", retry_after=60.1)})
-    run(ask(RateLimit(asked, queue(1)), [question(repeat=repeat) for repeat in range(2)]))
+    run(ask(RateLimit(asked, account(1)), [question(repeat=repeat) for repeat in range(2)]))
     assert asked.times == [0, 1]
 
 
@@ -255,7 +253,7 @@ def test_a_key_or_a_quota_that_fails_turns_away_all_that_wait_and_none_that_come
     failure = kind("it is over")
     failure.add_note("pay")
     asked = Slow(1, {0: failure})
-    limited = RateLimit(asked, queue(1, requests=pace))
+    limited = RateLimit(asked, account(1, requests=pace))
 
     async def ask_and_ask_again():
         ends = await ask(limited, [question(repeat=repeat) for repeat in range(50)])
@@ -271,7 +269,7 @@ def test_a_key_or_a_quota_that_fails_turns_away_all_that_wait_and_none_that_come
 
 def test_a_quota_that_is_spent_turns_away_those_alone_that_ask_the_same_model(question):
     asked = Slow(1, {0: QuotaError("it is over")})
-    limited = RateLimit(asked, queue(1))
+    limited = RateLimit(asked, account(1))
     requests = [question(repeat=repeat, model=f"judge-{repeat % 2}") for repeat in range(6)]
     ends = run(ask(limited, requests))
     assert [type(end) for end in ends] == [QuotaError, Reply] * 3
@@ -289,17 +287,10 @@ def test_judges_of_one_account_share_it_and_the_strictest_limits_hold(question):
     other.add_limits(Limits(4, 60, 100_000))
     one.add_limits(Limits(8, 90, 200_000))
     assert (one.concurrency.maximum, one.concurrency.limit) == (4, 4)
-    assert (one.requests.per_minute, one.tokens.per_minute) == (60, 100_000)
+    assert one.per_minute == (60, 100_000)
     one.remove_limits(Limits(4, 60, 100_000))
     assert (one.concurrency.maximum, one.concurrency.limit) == (8, 8)
-    assert (one.requests.per_minute, one.tokens.per_minute) == (90, 200_000)
-
-
-async def used_queue(name, stub, question):
-    found = get_account(name).queue()
-    found.account.add_limits(Limits(1))
-    await ask(RateLimit(stub([REPLY]), found), [question()] * 3)  # its lock and its event know the loop now
-    return found
+    assert one.per_minute == (90, 200_000)
 
 
 @pytest.mark.parametrize("most", [1, 3])
@@ -317,11 +308,10 @@ def test_no_more_requests_go_at_once_from_several_threads_than_from_one(question
                 under_way -= 1
             return REPLY
 
-    shared = Account()
-    shared.add_limits(Limits(most))
+    shared = account(most)
 
     async def ask_all():
-        return await ask(RateLimit(Counting(), shared.queue()), [question()] * 5)
+        return await ask(RateLimit(Counting(), shared), [question()] * 5)
 
     with ThreadPoolExecutor(8) as threads:
         assert [done.result() for done in [threads.submit(asyncio.run, ask_all()) for _ in range(8)]] == [
@@ -329,23 +319,3 @@ def test_no_more_requests_go_at_once_from_several_threads_than_from_one(question
         ] * 8
     assert max(counts) == most
     assert shared.concurrency.in_flight == 0
-
-
-def test_a_queue_is_gone_with_its_loop_and_with_its_last_judge(stub, question):
-    async def use():
-        found = weakref.ref(await used_queue("f", stub, question))
-        gc.collect()
-        assert found() is None
-        kept.append(await used_queue("f", stub, question))
-        return weakref.ref(asyncio.get_running_loop())
-
-    kept = []
-    loop = asyncio.run(use())
-    queue = weakref.ref(kept.pop())
-    gc.collect()
-    assert loop() is None
-    assert queue() is None
-    assert not get_account("f").queues
-
-
-# From outside, with a server that counts

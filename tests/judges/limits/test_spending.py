@@ -17,13 +17,6 @@ from judgekit.judges.redis.server import RedisServer
 TEN_CENTS = Amount(1, 100, 0.1)
 
 
-def reserved(spending, name, limits, share):
-    """Reserves the share of one request; returns why it does not fit, if so."""
-    number, refusal = spending.reserve(name, limits, [share])
-    assert number == (refusal is None)
-    return refusal
-
-
 @pytest.fixture(params=["file", "memory", "redis"])
 def spending(request, tmp_path):
     if request.param == "redis":
@@ -32,40 +25,37 @@ def spending(request, tmp_path):
 
 
 def test_three_times_ten_cents_are_thirty_cents(spending):
-    refused = [reserved(spending, "a", Budget(usd=0.3), TEN_CENTS) for _ in range(4)]
+    refused = [spending.reserve("a", Budget(usd=0.3), TEN_CENTS) for _ in range(4)]
     assert refused == [None, None, None, ("$0.3 (spent: $0.3, the request may cost $0.1)", True)]
     assert spending.amount("a") == (3, 300, 0.3)
 
 
 def test_a_settled_request_leaves_the_rest_of_its_reservation_to_others(spending):
     limits = Budget(tokens=150)
-    assert reserved(spending, "a", limits, TEN_CENTS) is None
+    assert spending.reserve("a", limits, TEN_CENTS) is None
     spending.settle("a", TEN_CENTS, Amount(1, 40, 0.04))
     assert spending.amount("a") == (1, 40, 0.04)
-    assert reserved(spending, "a", limits, TEN_CENTS) is None
-    assert reserved(spending, "b", limits, TEN_CENTS) is None  # another budget
+    assert spending.reserve("a", limits, TEN_CENTS) is None
+    assert spending.reserve("b", limits, TEN_CENTS) is None  # another budget
 
 
-def test_requests_reserve_together_in_order_up_to_the_first_that_does_not_fit(spending):
+def test_what_would_pass_a_limit_may_fit_later_while_requests_are_under_way(spending):
     large, small = Amount(1, 100, 0.1), Amount(1, 10, 0.01)
-    assert spending.reserve("a", Budget(tokens=250), [large, small, large, large, small]) == (
-        3,
-        ("250 tokens (spent: 210, the request may take 100)", True),
+    assert [spending.reserve("a", Budget(tokens=150), share) for share in (large, small)] == [None, None]
+    assert spending.reserve("a", Budget(tokens=150), large) == (
+        "150 tokens (spent: 110, the request may take 100)",
+        True,
     )
-    assert spending.amount("a") == (3, 210, 0.21)
-    for share in (large, small, large):
-        spending.settle("a", share, small)
-    assert spending.reserve("a", Budget(tokens=250), [large, large]) == (2, None)
-    assert spending.amount("a") == (5, 230, 0.23)
-    assert spending.reserve("a", Budget(requests=5), [small]) == (0, ("5 requests (spent: 5)", True))
-    for _ in range(2):
-        spending.settle("a", large, Amount())
-    assert spending.reserve("a", Budget(requests=3), [small]) == (0, ("3 requests (spent: 3)", False))
+    spending.settle("a", large, small)
+    assert spending.reserve("a", Budget(requests=2), small) == ("2 requests (spent: 2)", True)
+    spending.settle("a", small, Amount())
+    assert spending.reserve("a", Budget(requests=1), small) == ("1 requests (spent: 1)", False)
 
 
 def test_what_was_settled_but_not_recorded_by_a_process_that_dies_stays_charged_in_full(tmp_path):
     dead, alive = (SQLiteSpending(tmp_path / "budgets.sqlite") for _ in range(2))
-    assert dead.reserve("a", Budget(), [TEN_CENTS] * 3) == (3, None)
+    for _ in range(3):
+        dead.reserve("a", Budget(), TEN_CENTS)
     dead.settle("a", TEN_CENTS, Amount(1, 5, 0.01))
     assert alive.amount("a") == (3, 300, 0.3)
     dead.flush()
@@ -77,7 +67,8 @@ def test_what_was_settled_but_not_recorded_by_a_process_that_dies_stays_charged_
 
 def test_what_was_settled_is_recorded_once_the_file_can_be_written_again(tmp_path):
     spending = SQLiteSpending(tmp_path / "budgets.sqlite")
-    spending.reserve("a", Budget(), [TEN_CENTS] * 2)
+    for _ in range(2):
+        spending.reserve("a", Budget(), TEN_CENTS)
     spending._db.execute("PRAGMA busy_timeout = 0")
     other = sqlite3.connect(tmp_path / "budgets.sqlite", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -88,7 +79,7 @@ def test_what_was_settled_is_recorded_once_the_file_can_be_written_again(tmp_pat
     assert spending.amount("a") == (2, 105, 0.11)
     spending.settle("a", TEN_CENTS, Amount(1, 5, 0.01))
     assert spending.amount("a") == (2, 10, 0.02)
-    assert reserved(spending, "a", Budget(requests=0), TEN_CENTS) == ("0 requests (spent: 2)", False)
+    assert spending.reserve("a", Budget(requests=0), TEN_CENTS) == ("0 requests (spent: 2)", False)
     other.close()
 
 
@@ -100,13 +91,13 @@ def test_reservations_survive_the_loss_of_power(tmp_path):
 
 def test_in_redis_what_was_never_settled_stays_spent_and_nobody_waits_for_it_without_a_lease(redis_server):
     dead, alive = (RedisSpending(RedisServer(redis_server.address)) for _ in range(2))
-    reserved(dead, "a", Budget(requests=1), TEN_CENTS)
-    assert reserved(alive, "a", Budget(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", True)
+    dead.reserve("a", Budget(requests=1), TEN_CENTS)
+    assert alive.reserve("a", Budget(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", True)
     redis_server.end_leases()
-    assert reserved(alive, "a", Budget(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", False)
+    assert alive.reserve("a", Budget(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", False)
     assert alive.amount("a") == TEN_CENTS
     dead.renew()  # it was not dead
-    assert reserved(alive, "a", Budget(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", True)
+    assert alive.reserve("a", Budget(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", True)
     dead.settle("a", TEN_CENTS, Amount(1, 5, 0.01))
     assert alive.amount("a") == TEN_CENTS
     dead.flush()
@@ -116,9 +107,9 @@ def test_in_redis_what_was_never_settled_stays_spent_and_nobody_waits_for_it_wit
 def test_in_redis_a_command_that_is_sent_twice_counts_once(redis_server, monkeypatch):
     server = RedisServer(redis_server.address)
     spending, once = RedisSpending(server), server.run
-    monkeypatch.setattr(server, "run", lambda *commands: (once(*commands), once(*commands))[1])
-    reserved(spending, "a", Budget(), TEN_CENTS)
-    reserved(spending, "a", Budget(), TEN_CENTS)
+    monkeypatch.setattr(server, "run", lambda command: (once(command), once(command))[1])
+    spending.reserve("a", Budget(), TEN_CENTS)
+    spending.reserve("a", Budget(), TEN_CENTS)
     assert spending.amount("a") == (2, 200, 0.2)
     spending.settle("a", TEN_CENTS, Amount(1, 5, 0.01))
     assert spending.amount("a") == (2, 105, 0.11)
@@ -128,15 +119,16 @@ def test_in_redis_a_command_that_is_sent_twice_counts_once(redis_server, monkeyp
 def test_in_redis_what_was_settled_is_recorded_once_the_server_is_back(redis_server, monkeypatch, is_done):
     server = RedisServer(redis_server.address)
     spending = RedisSpending(server)
-    spending.reserve("a", Budget(), [TEN_CENTS] * 2)
+    for _ in range(2):
+        spending.reserve("a", Budget(), TEN_CENTS)
     run = server.run
 
-    def fail(*commands):
+    def fail(command):
         if is_done:
-            run(*commands)
+            run(command)
         raise StoreError("away")
 
-    for call in (spending.flush, lambda: reserved(spending, "a", Budget(requests=0), TEN_CENTS)):
+    for call in (spending.flush, lambda: spending.reserve("a", Budget(requests=0), TEN_CENTS)):
         spending.settle("a", TEN_CENTS, Amount(1, 5, 0.01))
         monkeypatch.setattr(server, "run", fail)
         with pytest.raises(StoreError, match="away"):
@@ -148,32 +140,32 @@ def test_in_redis_what_was_settled_is_recorded_once_the_server_is_back(redis_ser
 
 def test_a_budget_that_redis_has_forgotten_stops_who_spends_it(redis_server):
     spending = RedisSpending(RedisServer(redis_server.address))
-    reserved(spending, "a", Budget(requests=9), TEN_CENTS)
+    spending.reserve("a", Budget(requests=9), TEN_CENTS)
     redis_server.client.flushall()
     with pytest.raises(StoreError, match="Redis has forgotten what was spent: it was emptied, or"):
-        reserved(spending, "a", Budget(requests=9), TEN_CENTS)
+        spending.reserve("a", Budget(requests=9), TEN_CENTS)
     spending.settle("a", TEN_CENTS, Amount())
     assert spending.amount("a") == Amount()
     again = RedisSpending(RedisServer(redis_server.address))
-    assert reserved(again, "a", Budget(requests=9), TEN_CENTS) is None
+    assert again.reserve("a", Budget(requests=9), TEN_CENTS) is None
 
 
 def test_what_was_never_settled_stays_spent_and_nobody_waits_for_it_without_a_lease(tmp_path, monkeypatch):
     path = tmp_path / "budgets.sqlite"
     dead = SQLiteSpending(path)
     monkeypatch.setattr("judgekit.judges.limits.spending.RESERVATION_LEASE_SECONDS", 0.0)
-    reserved(dead, "a", Budget(requests=1), TEN_CENTS)
+    dead.reserve("a", Budget(requests=1), TEN_CENTS)
     alive = SQLiteSpending(path)
     assert alive.amount("a") == TEN_CENTS
-    assert reserved(alive, "a", Budget(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", False)
+    assert alive.reserve("a", Budget(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", False)
     monkeypatch.undo()
     dead.renew()  # it was not dead
-    assert reserved(alive, "a", Budget(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", True)
+    assert alive.reserve("a", Budget(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", True)
 
 
 def test_a_reset_budget_begins_again(spending):
-    reserved(spending, "a", Budget(), TEN_CENTS)
-    reserved(spending, "b", Budget(), TEN_CENTS)
+    spending.reserve("a", Budget(), TEN_CENTS)
+    spending.reserve("b", Budget(), TEN_CENTS)
     spending.reset("a")
     spending.settle("a", TEN_CENTS, Amount(1, 5, 0.01))  # it was under way
     assert spending.by_budget() == {"a": (0, 0, 0.0), "b": TEN_CENTS}
@@ -181,7 +173,7 @@ def test_a_reset_budget_begins_again(spending):
 
 def test_threads_cannot_come_between_the_look_at_a_limit_and_the_count(spending):
     with ThreadPoolExecutor(4) as threads:
-        refused = list(threads.map(lambda _: reserved(spending, "a", Budget(requests=10), TEN_CENTS), range(40)))
+        refused = list(threads.map(lambda _: spending.reserve("a", Budget(requests=10), TEN_CENTS), range(40)))
     assert refused.count(None) == spending.amount("a").requests == 10
 
 
@@ -192,7 +184,7 @@ amounts = st.builds(Amount, st.integers(0, 3), st.integers(0, 1000), st.integers
 def test_the_sum_of_what_was_taken_is_what_is_spent(made):
     spending = SQLiteSpending()
     for share, _ in made:
-        assert reserved(spending, "a", Budget(), share) is None
+        assert spending.reserve("a", Budget(), share) is None
     for share, taken in made:
         spending.settle("a", share, taken)
     requests, tokens, usd = spending.amount("a")
@@ -246,8 +238,8 @@ def test_a_file_that_cannot_be_used_is_an_error_and_left_alone(tmp_path, spoil, 
 )
 def test_a_budget_in_redis_that_is_damaged_is_skipped_and_named_and_stops_what_uses_it(redis_server, caplog, spoil):
     spending = RedisSpending(RedisServer(redis_server.address))
-    reserved(spending, "a", Budget(), TEN_CENTS)
-    reserved(spending, "b", Budget(), TEN_CENTS)
+    spending.reserve("a", Budget(), TEN_CENTS)
+    spending.reserve("b", Budget(), TEN_CENTS)
     spoil(redis_server.client)
     shown = spending.by_budget()
     assert shown["a"] == TEN_CENTS
@@ -255,7 +247,7 @@ def test_a_budget_in_redis_that_is_damaged_is_skipped_and_named_and_stops_what_u
     assert "skipped a budget whose spending is no number, or whose name no text; delete the key 'jk1:b:" in caplog.text
     if "b" not in shown:
         with pytest.raises(StoreError):
-            reserved(spending, "b", Budget(tokens=150), TEN_CENTS)
+            spending.reserve("b", Budget(tokens=150), TEN_CENTS)
         with pytest.raises(StoreError):
             spending.amount("b")
         spending.reset("b")

@@ -1,6 +1,5 @@
 """A Redis server: what is sent to it, and what happens while it is away. Its seconds pass at once here."""
 
-import asyncio
 import sys
 
 import pytest
@@ -11,65 +10,36 @@ from judgekit.judges.judge import Judge
 from judgekit.judges.layers import connect_redis
 from judgekit.judges.redis import server as module
 from judgekit.judges.redis.address import RedisAddress
-from judgekit.judges.redis.server import Command, RedisServer
+from judgekit.judges.redis.server import RedisServer
 
-PING = Command(("PING",))
+PING = ("PING",)
 GONE = redis.ConnectionError("Connection refused.")
 
 
-class Away:
+class Away(RedisServer):
     """A server whose first attempts fail, and the seconds that passed meanwhile."""
 
-    def __init__(self, connected, errors, monkeypatch, way):
-        self.client, self.connection = connected
+    def __init__(self, errors, monkeypatch):
+        super().__init__(RedisAddress("redis://fake.test"))
         self.errors, self.seconds, self.attempts = list(errors), 0.0, 0
-        self._execute, self._send = self.client.pipeline, self.connection.send_packed_command
-        self.client.pipeline, self.connection.send_packed_command = self._pipeline, self._packed
-        monkeypatch.setattr(module, "connect", lambda _: connected)
+        self._execute, self._client.execute_command = self._client.execute_command, self._attempt
         monkeypatch.setattr(module.time, "monotonic", lambda: self.seconds)
         monkeypatch.setattr(module.time, "sleep", self._sleep)
-        monkeypatch.setattr(module.asyncio, "sleep", self._asleep)
-        self.server, self._way = RedisServer(RedisAddress("redis://fake.test")), way
 
     def _sleep(self, seconds):
         self.seconds += seconds
 
-    async def _asleep(self, seconds):
-        self._sleep(seconds)
-
-    def _attempt(self):
+    def _attempt(self, *words):
         self.attempts += 1
         if self.errors:
             raise self.errors.pop(0)
-
-    def _pipeline(self, **options):
-        self._attempt()
-        return self._execute(**options)
-
-    async def _packed(self, *arguments, **options):
-        self._attempt()
-        return await self._send(*arguments, **options)
-
-    def send(self, *commands):
-        """The results of commands, in one of both ways."""
-        if self._way == "run":
-            return [one in (True, b"PONG") for one in self.server.run(*commands)]
-
-        async def ask():
-            found = await asyncio.gather(*map(self.server.ask, commands), return_exceptions=True)
-            await self.server.aclose()
-            for one in found:
-                if isinstance(one, Exception):
-                    raise one
-            return [one == b"PONG" for one in found]
-
-        return asyncio.run(ask())
+        return self._execute(*words)
 
 
-@pytest.fixture(params=["run", "ask"])
-def away(redis_server, monkeypatch, request):
-    """Gives a server whose first attempts fail with these errors, and which is used in one of both ways."""
-    return lambda errors: Away(redis_server.connect(""), errors, monkeypatch, request.param)
+@pytest.fixture
+def away(redis_server, monkeypatch):
+    """Gives a server whose first attempts fail with these errors."""
+    return lambda errors: Away(errors, monkeypatch)
 
 
 @pytest.mark.parametrize(
@@ -84,84 +54,51 @@ def away(redis_server, monkeypatch, request):
     ids=lambda error: type(error).__name__,
 )
 def test_a_server_that_comes_back_in_time_is_waited_for(away, error):
-    found = away([error] * 9)
-    assert found.send(PING) == [True]
-    assert 2 < found.seconds < 20
+    server = away([error] * 9)
+    assert server.run(PING)
+    assert 2 < server.seconds < 20
 
 
 def test_a_server_that_is_away_for_long_is_an_error_and_then_each_command_is_tried_once(away):
-    found = away([GONE] * 1_000)
+    server = away([GONE] * 1_000)
     with pytest.raises(StoreError) as info:
-        found.send(PING)
+        server.run(PING)
     assert str(info.value) == (
-        f"redis://fake.test: Redis is away for {found.seconds:.0f} s: Connection refused; start it; "
+        f"redis://fake.test: Redis is away for {server.seconds:.0f} s: Connection refused; start it; "
         "judgekit resume continues from here"
     )
-    assert 19 <= found.seconds <= 20
-    before = found.attempts
+    assert 19 <= server.seconds <= 20
+    before = server.attempts
     with pytest.raises(StoreError, match="Redis is away: Connection refused"):
-        found.send(PING, PING)
-    assert found.attempts == before + 1
-    found.errors.clear()
-    assert found.send(PING) == [True]
-    found.errors = [GONE] * 3
-    assert found.send(PING) == [True]  # it is waited for again
+        server.run(PING)
+    assert server.attempts == before + 1
+    server.errors.clear()
+    assert server.run(PING)
+    server.errors = [GONE] * 3
+    assert server.run(PING)  # it is waited for again
 
 
 @pytest.mark.parametrize(
     "error",
     [
         redis.AuthenticationError("WRONGPASS invalid username-password pair or user is disabled."),
-        redis.exceptions.NoPermissionError("this user has no permissions to run the 'evalsha' command"),
+        redis.exceptions.NoPermissionError("this user has no permissions to run the 'eval' command"),
     ],
 )
 def test_a_server_that_refuses_the_password_is_not_asked_again(away, error):
-    found = away([error])
+    server = away([error])
     with pytest.raises(
         StoreError, match=f"redis://fake.test: Redis refuses the user or password: {str(error).rstrip('.')}; "
     ):
-        found.send(PING)
-    assert found.attempts == 1
+        server.run(PING)
+    assert server.attempts == 1
 
 
-def test_commands_that_wait_are_sent_together_in_their_order_and_fail_alone(redis_server):
-    async def test():
-        server = RedisServer(redis_server.address)
-        asked = [server.ask(Command(("RPUSH", "list", place))) for place in range(50)]
-        asked.insert(25, server.ask(Command(("INCR", "list"))))
-        server.post(Command(("SET", "posted", "1")))
-        found = await asyncio.gather(*asked, return_exceptions=True)
-        with pytest.raises(StoreError, match="Redis cannot be used as a cache: WRONGTYPE"):
-            raise found.pop(25)
-        assert found == [*range(1, 51)]
-        assert await server.ask(Command(("GET", "posted"))) == b"1"
-        await server.aclose()
-
-    asyncio.run(test())
-    assert redis_server.client.lrange("list", 0, -1) == [str(place).encode() for place in range(50)]
-
-
-def test_what_waits_when_the_event_loop_ends_is_sent_all_the_same(redis_server):
-    async def leave():
-        server = RedisServer(redis_server.address)
-        asked = asyncio.create_task(server.ask(Command(("SET", "a", "1"))))
-        await asyncio.sleep(0)
-        server.post(Command(("SET", "b", "2")))
-        return asked
-
-    assert asyncio.run(leave()).cancelled()
-    assert redis_server.client.mget("a", "b") == [b"1", b"2"]
-
-
-def test_an_event_loop_that_ends_does_not_wait_for_a_server_that_is_away(free_port, monkeypatch):
-    monkeypatch.setattr(module, "PATIENCE_SECONDS", float("inf"))
-
-    async def leave():
-        server = RedisServer(RedisAddress(f"redis://127.0.0.1:{free_port}"))
-        server.post(PING)
-        await asyncio.sleep(0.05)
-
-    asyncio.run(leave())
+def test_a_command_that_does_not_fit_is_an_error(away):
+    server = away([])
+    server.run(("RPUSH", "list", 1))
+    with pytest.raises(StoreError, match="Redis cannot be used as a cache: WRONGTYPE"):
+        server.run(("INCR", "list"))
 
 
 def test_without_the_library_the_extra_is_named(monkeypatch):
