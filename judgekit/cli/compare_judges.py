@@ -1,14 +1,14 @@
 """``judgekit compare-judges``: ask two or more judges the same question about the same samples."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from judgekit.analysis.compare_judges import JudgeComparison, compare_judges
+from judgekit.analysis.compare_judges import compare_judges
 from judgekit.analysis.labels import HumanLabel, LabelFile, deduplicate, label_value, read_label_file, recorded_labels
 from judgekit.cli import options
 from judgekit.cli.app import app
@@ -26,7 +26,6 @@ from judgekit.locations import Location
 from judgekit.reports.compare_judges import show_judges
 from judgekit.reports.export import json_text
 from judgekit.reports.glossary import command_consoles
-from judgekit.reports.html import html_report
 from judgekit.reports.summary import Shown
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
@@ -68,7 +67,7 @@ def compare(
     limit: options.Limit = None,
     sample: options.SampleOption = None,
     seed: options.Seed = 0,
-    output: options.ReportOption = None,
+    output: options.JsonOption = None,
     explain: options.Explain = False,
     as_json: options.AsJson = False,
     show: Annotated[int, options.number("Show N samples on which two judges disagree, for each pair of judges.")] = 3,
@@ -128,7 +127,7 @@ def compare(
         path: read_label_file(run_options.location(path), names={label: name} if label else {}) for path in labels or ()
     }
     given = _given(files, name, sides.values(), ScorerRecord.of(built.scorers[0]))
-    outputs = check_outputs(output, _KINDS, offline=offline)
+    outputs = check_outputs(output, {".json"}, offline=offline)
     for path in outputs:
         require_separate_output(path, file, references, config, *(labels or ()))
     if dry_run:
@@ -149,7 +148,7 @@ def compare(
         else:
             show_judges(comparison, show, screen.out)
     if len(run):
-        write_outputs(outputs, _KINDS, run, comparison)
+        write_outputs(outputs, {".json": lambda: json_text(comparison.as_json())})
     else:
         for path in outputs:
             print_line(f"{path}: not written, since nothing was scored", console(stderr=True))
@@ -330,9 +329,3 @@ def _recorded(run: Run, label: str | None, name: str, scorers: Collection[str]) 
     }
     recorded = recorded_labels(run, {label or name: side}) if label or name in names else ()
     return recorded if label else [given for given in recorded if given.source != "unknown"]
-
-
-_KINDS: Mapping[str, Callable[[Run, JudgeComparison], Iterable[str]]] = {
-    ".json": lambda _, comparison: json_text(comparison.as_json()),
-    ".html": lambda run, comparison: html_report(run, judges=comparison),
-}

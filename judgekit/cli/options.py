@@ -172,6 +172,9 @@ ReportOption: TypeAlias = Annotated[
     list[str] | None,
     output("Also write the result to a file or URL: .json, or .html with all samples; may be repeated."),
 ]
+JsonOption: TypeAlias = Annotated[
+    list[str] | None, output("Also write the result to a file or URL: .json; may be repeated.")
+]
 Explain: TypeAlias = Annotated[bool, typer.Option("--explain", help="Explain the terms of statistics that are shown.")]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Show: TypeAlias = Annotated[

@@ -1,9 +1,8 @@
-"""Comparisons of judges, for a terminal and for the HTML page."""
+"""Comparisons of judges, for a terminal."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from pydantic import JsonValue
 from rich.console import Console
 from rich.padding import Padding
 
@@ -86,20 +85,6 @@ def comparison_notes(comparison: JudgeComparison) -> Iterator[str]:
             lost.setdefault(line, []).append(side.judge)
     for line, judges in lost.items():
         yield line if len(judges) == len(comparison.judges) else f"{' and '.join(judges)}: {line}"
-
-
-def page_data(comparison: JudgeComparison) -> JsonValue:
-    """Return the tables, lines and flips of a comparison in the form that the HTML page reads."""
-    scorers = {pair.judge: pair.scorer for pair in comparison.judges}
-    titled = {"Each judge": judge_table(comparison), "Each pair": judge_pair_table(comparison)}
-    tables: list[JsonValue] = [
-        {"title": title, "heads": [*heads], "rows": [[*row] for row in rows]} for title, (heads, rows) in titled.items()
-    ]
-    flips: list[JsonValue] = [
-        {"scorer": scorers[pair.a], **pair.model_dump(mode="json", include={"a", "b", "flips"})}
-        for pair in comparison.pairs
-    ]
-    return {"tables": tables, "told": [*comparison_notes(comparison)], "pairs": flips}
 
 
 def _names(pair: JudgePair) -> str:

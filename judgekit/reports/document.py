@@ -17,7 +17,7 @@ PAGE_FOLDER = Path(__file__).parent / "page"
 """The folder of templates, styles and scripts."""
 PAGE_SCRIPTS = (
     *("data", "route", "plots", "glossary", "overview", "compare", "samples", "markdown"),
-    *("conversation", "scores", "audit", "failures", "judges", "sample", "report"),
+    *("conversation", "scores", "audit", "failures", "sample", "report"),
 )
 """The scripts of the page of a run or a comparison, embedded in a file or served."""
 

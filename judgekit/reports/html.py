@@ -31,7 +31,6 @@ from judgekit.runs.summary_text import ScorerSummary
 
 if TYPE_CHECKING:  # they load numpy, which the page of a run may not need
     from judgekit.analysis.compare import Comparison
-    from judgekit.analysis.compare_judges import JudgeComparison
     from judgekit.analysis.difference import Difference
     from judgekit.failures.report import FailureReport
 
@@ -57,7 +56,6 @@ class ReportPage(NamedTuple):
         cls,
         reported: "Run | Comparison",
         audit: Audit | None = None,
-        judges: "JudgeComparison | None" = None,
         gates: GateResults | None = None,
         *,
         is_paged: bool = False,
@@ -77,18 +75,12 @@ class ReportPage(NamedTuple):
             head |= {"comparison": _comparison(reported), "pairs": pairs}
         else:
             wanted = {number for scorer_audit in (audit.scorers if audit else ()) for number in scorer_audit.opinions}
-            wanted |= {flip.index for pair in (judges.pairs if judges else ()) for flip in pair.flips}
             wanted |= {gate.sample for gate in gates.gates if gate.sample is not None}
             if (failures := _failures(reported)) is not None:
                 wanted |= {failure.row.index for issue in failures.issues for failure in issue.failures}
                 head["failures"] = {**failures.as_json(), "headline": failures.headline()}
             listing = Listing.paged(reported) if is_paged else Listing.of(reported, included=wanted)
             sides = [ReportSide("b", reported, listing, _corrections(reported, audit))]
-        head["judges"] = None
-        if judges is not None:
-            from judgekit.reports.compare_judges import page_data  # noqa: PLC0415 - loads numpy
-
-            head["judges"] = page_data(judges)
         head |= {side.name: _run(side, gates.low_coverage if side.name == "b" else {}) for side in sides}
         head["notes"] = [
             note for side in sides for note in _notes(side, f"Run {side.run.number}" if len(sides) > 1 else "The run")
@@ -124,19 +116,17 @@ class ReportPage(NamedTuple):
 def html_report(
     reported: "Run | Comparison",
     audit: Audit | None = None,
-    judges: "JudgeComparison | None" = None,
     gates: GateResults | None = None,
 ) -> Iterator[str]:
     """Yield the report of a run, or of two that are compared, piece by piece, as one self-contained static page.
 
-    An ``audit`` of the reported run adds a view of its findings, and shows human labels next to the scores. A
-    comparison of its ``judges`` adds their numbers and flips. The ``gates`` of a run or a comparison are at the top,
-    those that are not met first.
+    An ``audit`` of the reported run adds a view of its findings, and shows human labels next to the scores. The
+    ``gates`` of a run or a comparison are at the top, those that are not met first.
 
     Numbers cover all samples; of more than 10,000 samples, the page contains those that most deserve a look. Recorded
     content enters the page only as text, and a policy in the page forbids all requests, and all scripts but its own.
     """
-    return ReportPage.of(reported, audit, judges, gates).html()
+    return ReportPage.of(reported, audit, gates).html()
 
 
 def _packed(content: bytes) -> str:

@@ -1,4 +1,4 @@
-"""The rows of a run as pandas and polars data frames."""
+"""The rows of a run as a pandas data frame."""
 
 from collections.abc import Iterable
 from importlib import import_module
@@ -12,7 +12,6 @@ from judgekit.score import STATUSES
 
 if TYPE_CHECKING:
     import pandas as pd
-    import polars as pl
 
 
 def to_pandas(rows: Iterable[Row]) -> "pd.DataFrame":
@@ -37,25 +36,3 @@ def to_pandas(rows: Iterable[Row]) -> "pd.DataFrame":
     }
     frame: pd.DataFrame = pandas.DataFrame(cells_by_name)
     return frame
-
-
-def to_polars(rows: Iterable[Row]) -> "pl.DataFrame":
-    """Return a polars data frame of rows. Missing values are null.
-
-    Raises:
-        ConfigError: polars is not installed.
-    """
-    try:
-        import polars as pl  # noqa: PLC0415 - heavy, and an extra
-    except ImportError as error:
-        raise ConfigError(f"polars is not installed: {install_command('polars')}") from error
-    types = {
-        "text": pl.String(),
-        "status": pl.Enum(STATUSES),
-        "boolean": pl.Boolean(),
-        "integer": pl.Int64(),
-        "number": pl.Float64(),
-    }
-    return pl.DataFrame(
-        [pl.Series(column.name, cells, dtype=types[column.kind]) for column, cells in columns_with_cells(rows)]
-    )

@@ -36,7 +36,6 @@ from judgekit.traces.sample import Sample
 
 if TYPE_CHECKING:
     import pandas as pd
-    import polars as pl
 
     from judgekit.runs.audit_records import AuditStatus, AuditSubject
     from judgekit.runs.population import Population
@@ -354,16 +353,6 @@ class Run:
         from judgekit.runs.frames import to_pandas  # noqa: PLC0415 - seldom needed
 
         return to_pandas(self)
-
-    def to_polars(self) -> "pl.DataFrame":
-        """Return the rows as a polars data frame, with the columns of the CSV. A score without a value is null.
-
-        Raises:
-            ConfigError: polars is not installed.
-        """
-        from judgekit.runs.frames import to_polars  # noqa: PLC0415 - seldom needed
-
-        return to_polars(self)
 
     def __iter__(self) -> Iterator[Row]:
         return self.rows()

@@ -1,4 +1,4 @@
-"""The rows of a run as a table, and as tables of pandas and polars."""
+"""The rows of a run as a table, and as a table of pandas."""
 
 import json
 import sys
@@ -7,7 +7,7 @@ import pytest
 
 from judgekit.errors import ConfigError
 from judgekit.runs.columns import row_columns
-from judgekit.runs.frames import to_pandas, to_polars
+from judgekit.runs.frames import to_pandas
 from judgekit.runs.rows import Row
 from judgekit.score import JudgeCall, Score
 from judgekit.traces.message import Usage
@@ -110,30 +110,14 @@ def test_pandas_has_a_line_a_row_with_types_and_missing_values():
     assert frame["error"].dropna().tolist() == ["OverloadError"]
 
 
-def test_polars_has_a_line_a_row_with_types_and_nulls():
-    polars = pytest.importorskip("polars", reason="needs the extra polars")
-    frame = to_polars(ROWS)
-    assert {name: str(kind) for name, kind in frame.schema.items() if kind != polars.String} == {
-        **dict.fromkeys(("index", "tokens"), "Int64"),
-        **dict.fromkeys(("value", "confidence", "requests", "cached", "cost_usd", "labels.reward"), "Float64"),
-        "labels.right": "Boolean",
-        "status": "Enum(categories=['scored', 'skipped', 'failed', 'abstained'])",
-    }
-    assert frame["value"].to_list() == [0.25, None, None]
-    assert frame["labels.reward"].to_list() == [1.0, 0.5, None]
-    assert frame["status"].to_list() == ["scored", "skipped", "failed"]
-
-
-@pytest.mark.parametrize(("made", "library"), [(to_pandas, "pandas"), (to_polars, "polars")])
-def test_no_rows_are_a_table_with_the_same_columns(made, library):
-    pytest.importorskip(library, reason=f"needs the extra {library}")
-    frame = made([])
+def test_no_rows_are_a_table_with_the_same_columns():
+    pytest.importorskip("pandas", reason="needs the extra pandas")
+    frame = to_pandas([])
     assert frame.shape == (0, 19)
     assert list(frame.columns) == [column.name for column in row_columns([])]
 
 
-@pytest.mark.parametrize(("made", "library"), [(to_pandas, "pandas"), (to_polars, "polars")])
-def test_a_library_that_is_not_there_is_named(made, library, monkeypatch):
-    monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(ConfigError, match=rf"pip install '{library}"):
-        made([])
+def test_a_library_that_is_not_there_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ConfigError, match="pip install 'pandas"):
+        to_pandas([])

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import assert_type
 
 import pandas as pd
-import polars as pl
 
 from judgekit import (
     BLEU,
@@ -145,7 +144,6 @@ async def uses() -> None:
     assert_type(Run.stored(1, "runs.sqlite").summary["tool_call_f1"].value, float | None)
     assert_type([row.scorer for row in results], list[str])
     assert_type(results.to_pandas(), pd.DataFrame)
-    assert_type(results.to_polars(), pl.DataFrame)
     assert_type(compare(results, results), Comparison)
     assert_type(
         compare(results, results, gates=["tool_call_f1.p < 0.05"], allow_changed_references=True).gates.met, bool

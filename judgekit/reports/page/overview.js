@@ -1,7 +1,7 @@
 // The overview: a line for each scorer, slices, and facts about the run.
 
 function overview() {
-  const { a, b, comparison, gates, judges, notes } = report.head;
+  const { a, b, comparison, gates, notes } = report.head;
   return el("div", { class: "overview" },
     el("h1", { tabindex: -1 }, calledOf(b), a ? [" compared with ", calledOf(a, "run")] : null),
     el("p", { class: "lead" }, [plural(b.samples, "sample"), b.started.slice(0, 16), ...b.inputs.map((one) => recorded(one.path.split(/[\\/]/).pop()))].flatMap((one, at) => (at ? [" · ", one] : [one]))),
@@ -11,7 +11,6 @@ function overview() {
     notes.map((note) => el("p", { class: "note" }, note)),
     gates.results.length ? section(gates.headline, el("ul", { class: "gates" }, gates.results.map(gateItem))) : null,
     a ? compared(comparison) : section("Scores", ofRun(b)),
-    judges ? judgesOf(judges) : null,
     a ? section("Each run by itself", [a, b].map((run) => fold(`${run === a ? "A" : "B"}: run ${run.number}${run === a ? ", the baseline" : ""}`, () => ofRun(run), { class: "made-of" }))) : null,
     section(a ? "The two runs" : "The run", el("div", { class: "facts-beside" }, [a, b].filter(Boolean).map(facts))));
 }

@@ -78,7 +78,7 @@ function firstHead({ first, choices }) {
   }));
   const time = (text) => text && `${text.slice(0, 19).replace("T", " ")} UTC`;
   const run = { ...first, scorers, agents: (first.agents ?? []).map((agent) => [agent, first.samples]), started: time(first.started), ended: time(first.ended), stopped: first.why, listed: first.samples, inputs: first.files.map((path) => ({ path, sha256: "" })), notes: [], usage: "", imported: "", prices: "", slices: [], columns: [] };
-  return { b: run, choices, gates: { headline: "", results: [] }, glossary: [], audit: null, failures: null, judges: null, notes: [], is_first: true };
+  return { b: run, choices, gates: { headline: "", results: [] }, glossary: [], audit: null, failures: null, notes: [], is_first: true };
 }
 
 /** Finds the samples that pass the filters: those of the beginning, or around a sample; others when they come into sight. */
