@@ -17,7 +17,7 @@ from judgekit.jobs.building import THIS_PROCESS, Workers
 from judgekit.jobs.interrupts import InterruptHandler
 from judgekit.jobs.missing import MissingScores
 from judgekit.jobs.options import RunOptions
-from judgekit.runs.counting import acount_samples, count_samples
+from judgekit.runs.counting import count_samples
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.progress import Tally, progress
 from judgekit.runs.results import Run
@@ -81,6 +81,7 @@ class Session:
     _tasks: Iterator[Task] = field(default_factory=lambda: iter(()), init=False)
     _began: float = field(default=0.0, init=False)
     _read_to_end: bool = field(default=False, init=False)
+    _is_canceled: bool = field(default=False, init=False)
 
     def run(self) -> Run:
         """Score, and return the run.
@@ -91,38 +92,29 @@ class Session:
         """
         if self.complete is not None:
             return self.complete
-        stopped: BaseException | None = None
         with self._begun():
-            try:
-                self.interrupts.run(self._score)
-            except (KeyboardInterrupt, *STOPS_JUDGE) as error:
-                stopped = error
-            self._end(KeyboardInterrupt() if self.interrupts.signal is not None else stopped)
-            if self.record.stop_reason and self._has_uncounted_samples:
-                self._count()
+            self.interrupts.run(self._score)
+        if self._has_uncounted_samples:
+            self._count()
         return self._finished_run()
 
     async def arun(self) -> Run:
         """Score, and return the run, as `run` does. Files are used in threads."""
         if self.complete is not None:
             return self.complete
-        stopped: BaseException | None = None
         async with _in_thread(self._begun()):
+            await self._score()
+        if self._has_uncounted_samples:
             try:
-                await self._score()
-            except STOPS_JUDGE as error:
-                stopped = error
-            await asyncio.to_thread(self._end, stopped)
-        if self.record.stop_reason and self._has_uncounted_samples:
-            count = await acount_samples(
-                self.store, self.record.number, self._tasks, lambda: self._read_to_end, seconds=self._counting
-            )
-            await asyncio.to_thread(self._write_count, count)
+                await asyncio.to_thread(self._count)
+            except asyncio.CancelledError:
+                self._is_canceled = True
+                raise
         return await asyncio.to_thread(self._finished_run)
 
     @contextmanager
     def _begun(self) -> Generator[None]:
-        """Record that the run is under way. An error ends the run, or undoes it if nothing was scored."""
+        """Record that the run is under way, and then its end. An error ends the run, or undoes it if nothing was scored."""
         self.record = self.store.begin(self.record) if self.before is None else self.store.change(self.record)
         if self.description is not None:
             self.store.describe(self.record.number, self.description)
@@ -132,13 +124,18 @@ class Session:
             ended = before.ended_at or self.store.stamped_at(before.number) or before.started_at
             worked = (ended - before.started_at).total_seconds()
             self._began -= worked if before.worked_seconds is None else before.worked_seconds
+        stopped: BaseException | None = None
         try:
-            yield
+            try:
+                yield
+            except (KeyboardInterrupt, *STOPS_JUDGE) as error:
+                stopped = error
+            self._end(stopped if self.interrupts.signal is None else KeyboardInterrupt())
         except BaseException as error:
             self.keeps_run = self.store.is_current and not self.store.is_empty(self.record.number, self.first_scorer)
             if self.keeps_run and not isinstance(error, StoreError):  # else the file itself may be unusable
                 self._write_end(error)
-                if isinstance(error, Exception) and self.record.stop_reason and self._has_uncounted_samples:
+                if isinstance(error, Exception) and self._has_uncounted_samples:
                     self._count()
             with suppress(StoreError):  # the first error says why there is no run, or why it does not resume
                 if self.before is None:
@@ -242,16 +239,16 @@ class Session:
             why = "" if stopped is None else str(stopped) or type(stopped).__name__
         ended = {"ended_at": now(), "stop_reason": why, "read_to_end": self.record.read_to_end or stopped is None}
         self.record = self.record.model_copy(update={**ended, "worked_seconds": monotonic() - self._began})
-        if why and self._has_uncounted_samples:
+        if self._has_uncounted_samples:
             self.record = self.store.change(self.record)
         else:
             self._write_count(SampleCount(self.store.counts(self.record.number).samples, "exactly"))
 
     @property
     def _has_uncounted_samples(self) -> bool:
-        """Whether a run that stopped may have samples that are not counted yet, or records that cannot be read."""
+        """Whether the run stopped and may have samples that are not counted yet, or records that cannot be read."""
         is_counted = self.samples is not None and self.record.count_precision == "exactly"
-        return not self.from_store and not is_counted
+        return bool(self.record.stop_reason) and not self.from_store and not is_counted
 
     @property
     def _counting(self) -> float:
@@ -260,9 +257,14 @@ class Session:
         return inf if self.samples is None else _COUNTING_SECONDS
 
     def _count(self) -> None:
+        end = monotonic() + self._counting
         with self.interrupts.abort_on_signal():
             count = count_samples(
-                self.store, self.record.number, self._tasks, lambda: self._read_to_end, seconds=self._counting
+                self.store,
+                self.record.number,
+                self._tasks,
+                is_complete=lambda: self._read_to_end,
+                should_end=lambda: self._is_canceled or monotonic() > end,
             )
         self._write_count(count)
 
@@ -298,6 +300,7 @@ async def _in_thread(context: AbstractContextManager[None]) -> AsyncGenerator[No
     try:
         yield
     except BaseException as error:
-        await asyncio.to_thread(context.__exit__, type(error), error, error.__traceback__)
-        raise
-    await asyncio.to_thread(context.__exit__, None, None, None)
+        if not await asyncio.to_thread(context.__exit__, type(error), error, error.__traceback__):
+            raise
+    else:
+        await asyncio.to_thread(context.__exit__, None, None, None)

