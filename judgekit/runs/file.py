@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +49,7 @@ class RunFile:
             folder = Path() if path is None else path.parent
             may_write = os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
             self._db = connect(path, read_only=read_only and not may_write)
+            self._db.text_factory = partial(str, errors="replace")  # damaged bytes do not match their checksum
             close = weakref.finalize(self, self._db.close)
             try:
                 self._inode = None if path is None else path.stat().st_ino
@@ -122,15 +122,5 @@ class RunFile:
 
     def _select(self, sql: str, *values: object) -> Iterator[tuple[Any, ...]]:
         with self._explaining_errors():
-            count = 0
-            try:
-                for row in self._db.execute(sql, values):  # yield from might close the cursor too late
-                    yield row
-                    count += 1
-            except sqlite3.OperationalError as error:
-                if "decode to UTF-8" not in str(error):
-                    raise
-                # This takes twice as long. Invalid bytes then do not match their checksum.
-                self._db.text_factory = partial(str, errors="replace")
-                for row in islice(self._db.execute(sql, values), count, None):
-                    yield row
+            for row in self._db.execute(sql, values):  # noqa: UP028 - yield from might close the cursor too late
+                yield row

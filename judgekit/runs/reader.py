@@ -122,15 +122,8 @@ class RunReader(SampleSearch):
         sql = (
             f"{_SCORES} AND scorer = ? AND value IS NOT NULL ORDER BY value{' DESC' if highest else ''}, sample LIMIT ?"
         )
-        lowest: list[Row] = []
-        selected = limit
-        while index is not None and len(lowest) < limit:
-            rows = [row for row, _ in self._rows(sql, run, index, selected, is_ordered=False)]
-            lowest = [row for row in rows if row.score.value is not None]
-            if len(rows) < selected:
-                break
-            selected *= 2  # some of them are damaged
-        return iter(lowest[:limit])
+        rows = self._rows(sql, run, index, limit, is_ordered=False)
+        return (row for row, _ in rows if row.score.value is not None)  # the others are damaged
 
     def count(self, run: int) -> int:
         """Return the number of scores in a run."""
