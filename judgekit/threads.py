@@ -66,7 +66,5 @@ async def finish_in_thread(threads: "Executor", function: Callable[[], Result]) 
     import asyncio  # noqa: PLC0415 - importing a scorer would take a tenth longer
 
     outcome = asyncio.wrap_future(threads.submit(function))
-    outcome.add_done_callback(
-        asyncio.Future.exception
-    )  # else asyncio logs an error of which a canceled caller hears nothing
+    outcome.add_done_callback(lambda done: done.exception())  # which asyncio logs if a canceled caller does not see it
     return await asyncio.shield(outcome)

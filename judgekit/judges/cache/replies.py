@@ -79,18 +79,18 @@ class ReplyDatabase(ReplyFile):
         """Return the stored reply, or else whether the claim is granted, and the request is to be sent from here."""
         if (kept := self.get(claim.key)) is not None:
             return kept
-        if self._write(_GRANT, {**claim._asdict(), "lease": CLAIM_LEASE_SECONDS}):
+        if self._execute(_GRANT, {**claim._asdict(), "lease": CLAIM_LEASE_SECONDS}):
             return True
         return self.get(claim.key) or False  # another process may have stored it just now
 
     def renew(self, claims: Iterable[Claim], /) -> None:
         """Extend the leases of those claims that still hold."""
         for claim in claims:
-            self._write(_RENEW, {**claim._asdict(), "lease": CLAIM_LEASE_SECONDS})
+            self._execute(_RENEW, {**claim._asdict(), "lease": CLAIM_LEASE_SECONDS})
 
     def release(self, claim: Claim, /) -> None:
         """Give up a claim without a reply."""
-        self._write("DELETE FROM claims WHERE key = ? AND owner = ?", claim)
+        self._execute("DELETE FROM claims WHERE key = ? AND owner = ?", claim)
 
     def put(
         self, request: Request | RecordedReply, reply: Reply, /, at: datetime | None = None, *, replace: bool = False
@@ -105,7 +105,7 @@ class ReplyDatabase(ReplyFile):
         texts = request.key, request.judge, request.prompt, json.dumps(request.digests), answer, time
         encoded = [text.encode(errors="replace") for text in texts]  # lone surrogates cannot be encoded
         row = (*(text.decode() for text in encoded), _checksum(encoded))
-        while not self._write(_REPLACE if replace else _ADD, row):
+        while not self._execute(_REPLACE if replace else _ADD, row):
             if (stands := self.get(request.key)) is not None:  # a damaged one is deleted
                 return stands
         return reply

@@ -1,11 +1,10 @@
-"""The SQLite file of stored replies: opens it, writes to it, and replaces it if it is corrupt or deleted."""
+"""The SQLite file of stored replies: opens it, and explains what is wrong with it."""
 
 import logging
 import sqlite3
 import weakref
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -51,9 +50,8 @@ ENDED_CLAIM_SQL = f"NOT (until > {_NOW} AND until <= {_NOW} + 2 * :lease)"
 
 _LOG = ("-wal", "-shm")
 """The suffixes of the files that SQLite keeps next to a database."""
-_DATABASES = {".sqlite", ".sqlite3", ".db"}
-_GONE = "%s: was deleted or replaced while it was in use; judgekit starts a new cache there if there is none"
 _ADVICE = {
+    **dict.fromkeys(CORRUPTION_CODES, "name another file, or if it is a damaged cache, move it away"),
     sqlite3.SQLITE_FULL: "free some disk space and try again; the replies so far are saved",
     sqlite3.SQLITE_BUSY: "another program is writing to it; try again when it is done",
 }
@@ -61,9 +59,6 @@ _ADVICE = {
 
 class ReplyFile:
     """A SQLite file that processes may share. One thread uses it at a time.
-
-    Replies can be requested again, so a corrupt file is renamed, and a new one takes its place, as when the file is
-    deleted while it is in use. The log says so.
 
     Args:
         path: The file, which is created if it does not exist.
@@ -79,11 +74,7 @@ class ReplyFile:
         with self._explained():
             if self._path.is_dir():
                 raise StoreError(f"{path}: cannot be used as a cache: it is a folder; name a file in it")
-            try:
-                self._open()
-            except DATABASE_ERRORS as error:
-                self._set_aside(error)
-                self._open()
+            self._open()
 
     def _open(self) -> None:
         # The log of a file that was deleted alone would be taken for the log of the new file.
@@ -95,7 +86,6 @@ class ReplyFile:
         self._db = connect(self._path, read_only=self._read_only)
         weakref.finalize(self, self._db.close)  # an event loop that ends drops what a thread opens for it
         try:
-            self._inode = self._path.stat().st_ino
             self._db.text_factory = bytes  # a damaged row may not be text
             self._db.execute("BEGIN")
             version = schema_version(
@@ -123,67 +113,23 @@ class ReplyFile:
             self.close()
             raise
 
-    def _set_aside(self, error: Exception) -> None:
-        """Rename a corrupt file, so that a new one can take its place.
-
-        Raises:
-            StoreError: The file is not corrupt, is not a database by its name, or must not be changed.
-        """
-        if result_code(error) not in CORRUPTION_CODES or self._read_only or self._path.suffix.lower() not in _DATABASES:
-            raise self._unusable(error) from error
-        self.close()
-        path = self._path.resolve()
-        aside = f"{path}.corrupt-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"
-        with suppress(FileNotFoundError):
-            if path.stat().st_ino != self._inode:
-                return  # another process was faster, and this file is a new one
-            for ending in _LOG:
-                with suppress(FileNotFoundError):
-                    Path(f"{path}{ending}").rename(f"{aside}{ending}")
-            path.rename(aside)
-            log.warning(
-                "%s: is corrupt (%s); it was renamed to %s, and judgekit starts a new cache", path, error, aside
-            )
-
-    def _unusable(self, error: Exception) -> StoreError:
-        advice = _ADVICE.get(result_code(error), "name another file")
-        if result_code(error) in ACCESS_CODES:
-            advice = "it and its folder must be writable; cache_mode='replay' only reads"
-            if self._read_only:
-                advice = "it must be readable, with the -wal and -shm files that SQLite may have left next to it"
-        return StoreError(f"{self._path}: cannot be used as a cache: {error}; {advice}")
-
     @contextmanager
     def _explained(self) -> Generator[None]:
         try:
             yield
         except DATABASE_ERRORS as error:
-            raise self._unusable(error) from error
+            code = result_code(error)
+            advice = _ADVICE.get(code, "name another file")
+            if code in ACCESS_CODES and self._read_only:
+                advice = "it must be readable, with the -wal and -shm files that SQLite may have left next to it"
+            elif code in ACCESS_CODES:
+                advice = "it and its folder must be writable; cache_mode='replay' only reads"
+            raise StoreError(f"{self._path}: cannot be used as a cache: {error}; {advice}") from error
 
     def _execute(self, sql: str, values: Sequence[object] | Mapping[str, object] = ()) -> list[Any]:
         """Run a statement, as a transaction of its own or a part of one, and return its rows."""
-        is_part = self._db.in_transaction
-        try:
-            return self._db.execute(sql, values).fetchall()
-        except DATABASE_ERRORS as error:
-            if is_part:
-                raise
-            with self._explained():
-                self._set_aside(error)
-                self._open()
-                return self._db.execute(sql, values).fetchall()
-
-    def _write(self, sql: str, values: Sequence[object] | Mapping[str, object]) -> list[Any]:
-        """Run a statement that writes, again in a new file if this one was deleted or replaced; return its rows."""
-        rows = self._execute(sql, values)
-        with suppress(FileNotFoundError):
-            if self._db.in_transaction or self._path.stat().st_ino == self._inode:
-                return rows
-        log.warning(_GONE, self._path)
         with self._explained():
-            self.close()
-            self._open()
-        return self._execute(sql, values)
+            return self._db.execute(sql, values).fetchall()
 
     def close(self) -> None:
         """Close the file, with a checkpoint if no other program has it open."""
