@@ -33,7 +33,7 @@ from judgekit.threads import run_in_thread
 
 BUDGETS_FILE = "budgets.sqlite"
 """The file next to the cache that holds the spending of runs and of named budgets."""
-_REDIS_THREADS = 32
+_REDIS_THREADS = 8
 
 if TYPE_CHECKING:
     from judgekit.judges.cache.redis_replies import RedisReplies

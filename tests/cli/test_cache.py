@@ -211,7 +211,9 @@ def test_a_file_that_is_no_cache_is_an_error_and_left_as_it_is(cli):
     for words in ("stats", "export", "import in.jsonl", "prune --prompt *"):
         ended = cli(*words.split(), "--cache", "notes.txt")
         assert ended.code == 2
-        assert ended.err.endswith("notes.txt: cannot be used as a cache: file is not a database; name another file\n")
+        assert ended.err.endswith(
+            "notes.txt: cannot be used as a cache: file is not a database; name another file, or if it is a damaged cache, move it away\n"
+        )
         assert Path("notes.txt").read_text() == "x" * 5000
 
 

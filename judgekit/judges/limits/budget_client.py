@@ -181,8 +181,9 @@ class BudgetClient:
         self._in_flight -= 1
         spending = self._spending(name)
         spending.settle(name or "", share, used)
-        with suppress(RuntimeError):  # the budget is closed
-            self._thread.submit(_flush, spending)
+        if not self._in_flight:  # otherwise the next reservation or renewal records it
+            with suppress(RuntimeError):  # the budget is closed
+                self._thread.submit(_flush, spending)
         self._note_change()
 
     def _note_change(self) -> None:

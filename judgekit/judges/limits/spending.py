@@ -124,7 +124,7 @@ class SQLiteSpending:
             db.execute(_SWEEP, (time.time(),))
         with self._explained():
             enable_wal(self._db)  # if that fails, processes take turns
-            self._db.execute("PRAGMA synchronous = FULL")  # reservations survive the loss of power
+            self._db.execute("PRAGMA synchronous = NORMAL")  # each renewal waits for the disk
 
     @contextmanager
     def _explained(self) -> Generator[None]:
@@ -192,12 +192,15 @@ class SQLiteSpending:
     def flush(self) -> None:
         """Record what was settled."""
         if self._settled:
-            self.renew()
+            with self._transaction():
+                pass
 
     def renew(self) -> None:
-        """Renew the lease of the requests under way from here, and record what was settled."""
+        """Renew the lease of the requests under way from here, and write all to the disk, so that it survives a power cut."""
         with self._transaction():
             pass
+        with self._lock, self._explained():
+            self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def reset(self, name: str) -> None:
         """Delete the spending of a budget."""

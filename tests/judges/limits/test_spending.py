@@ -83,10 +83,15 @@ def test_what_was_settled_is_recorded_once_the_file_can_be_written_again(tmp_pat
     other.close()
 
 
-def test_reservations_survive_the_loss_of_power(tmp_path):
+def test_after_a_renewal_reservations_survive_a_power_cut(tmp_path):
     spending = SQLiteSpending(tmp_path / "budgets.sqlite")
-    ((level,),) = spending._db.execute("PRAGMA synchronous")
-    assert level == 2  # each commit waits for the disk
+    spending.reserve("a", Budget(), TEN_CENTS)
+    spending.renew()
+    without_log = sqlite3.connect(
+        f"file:{tmp_path / 'budgets.sqlite'}?immutable=1", uri=True
+    )  # all that is on the disk
+    assert without_log.execute("SELECT requests FROM budgets").fetchall() == [(1,)]
+    without_log.close()
 
 
 def test_in_redis_what_was_never_settled_stays_spent_and_nobody_waits_for_it_without_a_lease(redis_server):
