@@ -14,7 +14,7 @@ from textwrap import dedent
 import pytest
 
 import judgekit.pytest_plugin
-from judgekit import AIMessage, HumanMessage, Sample, Score
+from judgekit import AIMessage, Sample, Score
 from judgekit.errors import StoreError
 from judgekit.judges.cache.cassettes import Cassette
 from judgekit.judges.cache.replies import RecordedReply, ReplyDatabase
@@ -24,7 +24,6 @@ from judgekit.judges.request import Reply, Request
 from judgekit.judges.scripted import ScriptedClient
 from judgekit.pytest_plugin.explanation import explain_low_score
 from judgekit.pytest_plugin.judges import _Recording
-from judgekit.score import JudgeCall
 from judgekit.traces.message import Usage
 
 pytest_plugins = ["pytester"]
@@ -203,33 +202,11 @@ def test_a_failure_quotes_a_conversation_only_where_its_text_may_be_kept(suite, 
     result.stdout.fnmatch_lines(["*tool_call_f1 of sample 's': 0*expected 1 or more*"])
 
 
-def test_the_evidence_of_a_judge_is_shown_with_what_it_cost():
-    sample = Sample.of([HumanMessage("Help me."), AIMessage("No." * 200), HumanMessage("Why?")], id="s1")
-    calls = [
-        JudgeCall(judge="openai/m", prompt="p@1", usage=Usage(input_tokens=1_000, output_tokens=200), cost_usd=0.0123),
-        JudgeCall(judge="openai/m", prompt="p@1", cached=True),
-        JudgeCall(judge="openai/m", prompt="p@1", error="TruncatedError"),
-    ]
-    details = {"goals": [{"goal": "help", "evidence": [2, 7]}], "requests": [{"message": 1, "topic": 3}]}
-    score = Score.scored("goal", 0, reason="Refused.", label="not_achieved", details=details, calls=calls)
-    assert explain_low_score(score, sample, 1).split("\n") == [
-        "goal of sample 's1': 0.0 (not_achieved), expected 1 or more",
-        "reason: Refused.",
-        "cited messages:",
-        "  1, user: Help me.",
-        f"  2, assistant: {'No.' * 50} [... 300 characters omitted ...] {'No.' * 50}",
-        "asked:",
-        "  openai/m, p@1: 1,200 tokens, $0.0123",
-        "  openai/m, p@1: cached",
-        "  openai/m, p@1: unknown tokens, cost unknown, TruncatedError",
-    ]
-
-
 def test_nothing_in_a_failure_steers_a_terminal_or_looks_like_a_line_of_ours():
     evil = "\x1b[2J\u202e\nreason: all is well\r"
     sample = Sample.of([AIMessage(evil)], id=evil)
-    call = JudgeCall(judge=evil, prompt=evil, error=evil)
-    score = Score.scored(evil, 0, reason=evil, label=evil, details={"evidence": [1]}, calls=[call], warnings=[evil])
+    calls = {"pairs": [], "missing": [{"name": evil, "expected": 1}], "extra": []}
+    score = Score.scored(evil, 0, reason=evil, label=evil, details=calls, warnings=[evil])
     told = explain_low_score(score, sample, 1)
     assert re.findall(r"[^\n -~]", told) == []
     assert len(re.findall("^reason: ", told, re.MULTILINE)) == 1
@@ -237,16 +214,10 @@ def test_nothing_in_a_failure_steers_a_terminal_or_looks_like_a_line_of_ours():
 
 def test_a_failure_stays_readable_however_much_there_is_to_say():
     calls = [{"name": f"f{number}", "expected": number, "actual": number, "message": 1} for number in range(500)]
-    judged = [JudgeCall(judge="openai/m", prompt="p@1")] * 500
-    details = {"pairs": calls[:250], "missing": calls[250:], "extra": [], "evidence": list(range(1, 400))}
-    sample = Sample.of([AIMessage("x" * 10_000)] * 400)
-    told = explain_low_score(Score.scored("x", 0, reason="y" * 10_000, details=details, calls=judged), sample, 1)
-    assert len(told) < 6_000
-    assert [line.strip() for line in told.split("\n") if " more" in line][1:] == [
-        "and 240 more",  # of the calls that differ
-        "and 389 more",
-        "and 490 more",
-    ]
+    details = {"pairs": calls[:250], "missing": calls[250:], "extra": []}
+    told = explain_low_score(Score.scored("x", 0, reason="y" * 10_000, details=details), Sample(id="s"), 1)
+    assert len(told) < 3_000
+    assert told.endswith("  and 240 more")  # of the calls that differ
 
 
 def snippets(language: str) -> list[str]:
@@ -299,12 +270,10 @@ def test_what_was_asked_is_recorded_and_replayed(suite, requests):
     missing.stdout.fnmatch_lines(["E *replies.jsonl: does not exist; " + how])
     asked = suite(JUDGED, "--judgekit-judges")
     asked.assert_outcomes(passed=1, failed=1)
-    asked.stdout.fnmatch_lines(
-        ["E *0.0 (lacking), expected 0.5*", "E *  2, assistant: No.", "E *  openai/m, tone@*: 1,200 tokens, $0.0123"]
-    )
-    replayed = suite(JUDGED)
-    replayed.assert_outcomes(passed=1, failed=1)
-    replayed.stdout.fnmatch_lines(["E *  openai/m, tone@*: cached"])
+    asked.stdout.fnmatch_lines(["E *0.0 (lacking), expected 0.5*"])
+    assert len(requests) == 2
+    suite(JUDGED).assert_outcomes(passed=1, failed=1)
+    assert len(requests) == 2
     other = suite(JUDGED.replace("Help me.", "Help!"))
     other.assert_outcomes(failed=2)
     other.stdout.fnmatch_lines(

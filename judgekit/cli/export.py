@@ -30,8 +30,7 @@ def export(
     """
     number = options.parse_run_number(run)
     exported = run_sync(lambda: send_scores(Run.stored(number, store), to=to))
-    unchanged = f", {exported.unchanged:,} unchanged" if exported.unchanged else ""
-    print_line(f"{exported.system}: {count_text(exported.exported, 'score')} exported{unchanged}")
+    print_line(f"{exported.system}: {count_text(exported.exported, 'score')} exported")
     for line in result_lines(exported):
         print_line(line, console(stderr=True))
     raise typer.Exit(int(bool(exported.left_out)))

@@ -17,7 +17,6 @@ class ExportResult(FrozenModel):
     Attributes:
         system: The system, such as ``Langfuse``, and its address.
         exported: The number of scores that were sent, including those that replaced an earlier export of themselves.
-        unchanged: The number of scores that the system already had; only MLflow says so.
         unscored: The number of skipped, failed and abstained scores that were not sent, since the system only holds
             scores with a value.
         left_out: The number of other scores that were not sent, by reason.
@@ -25,7 +24,6 @@ class ExportResult(FrozenModel):
 
     system: str
     exported: int = 0
-    unchanged: int = 0
     unscored: int = 0
     left_out: dict[str, int] = Field(default_factory=dict[str, int])
 
@@ -35,7 +33,6 @@ class ExportTally:
     """The counts of an export, while it goes on; see `ExportResult`."""
 
     exported: int = 0
-    unchanged: int = 0
     unscored: int = 0
     left_out: Counter[str] = field(default_factory=Counter[str])
 

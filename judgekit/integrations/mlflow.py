@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from itertools import groupby
@@ -35,37 +35,29 @@ class MLflow:
         self.system = f"MLflow at {re.sub('//[^/@]*@', '//', str(mlflow.get_tracking_uri()))}"
 
     async def send(self, scores: Sequence[ExportedScore], tally: ExportTally, /) -> None:
-        """Send the scores whose traces MLflow has, except those that it already has."""
+        """Send the scores whose traces MLflow has. They replace an earlier export of themselves."""
         for trace_id, those in groupby(scores, key=lambda exported: _trace_id(exported.row)):
             of_trace = list(those)
             if trace_id is None:
                 tally.left_out["the recording has no trace id of MLflow"] += len(of_trace)
                 continue
             try:
-                created = await run_in_thread(partial(self._send, trace_id, of_trace))
+                await run_in_thread(partial(self._send, trace_id, of_trace))
             except self._rejected as error:
                 if getattr(error, "error_code", None) != "RESOURCE_DOES_NOT_EXIST":
                     raise ExportError(self._masked(f"{self.system}: {error}")) from None
                 tally.left_out["MLflow has no trace of this id"] += len(of_trace)
             else:
-                tally.exported += created
-                tally.unchanged += len(of_trace) - created
+                tally.exported += len(of_trace)
 
-    def _send(self, trace_id: str, scores: Sequence[ExportedScore]) -> int:
-        """Create the assessments of a trace that are new or changed, and return their number."""
+    def _send(self, trace_id: str, scores: Sequence[ExportedScore]) -> None:
+        """Create the assessments of a trace, and delete those of an earlier export, whose source MLflow does not update."""
         assessments: Sequence[Any] = self._client.get_trace_info(trace_id).assessments or ()
-        before = {dict[str, str](exported.metadata or {}).get(_SCORE_ID): exported for exported in assessments}
-        created = 0
+        before = {dict[str, str](kept.metadata or {}).get(_SCORE_ID): kept for kept in assessments}
         for exported in scores:
-            assessment = self._assessment(trace_id, exported)
-            there = before.get(str(exported.id))
-            if there is not None and _content(there) == _content(assessment):
-                continue
-            self._client.log_assessment(trace_id, assessment)
-            if there is not None:  # MLflow does not update the source
-                self._client.delete_assessment(trace_id, there.assessment_id)
-            created += 1
-        return created
+            self._client.log_assessment(trace_id, self._assessment(trace_id, exported))
+            if (earlier := before.get(str(exported.id))) is not None:
+                self._client.delete_assessment(trace_id, earlier.assessment_id)
 
     def _assessment(self, trace_id: str, exported: ExportedScore) -> Any:
         score, entities = exported.score, self._entities
@@ -102,17 +94,3 @@ def _metadata(exported: ExportedScore) -> dict[str, str]:
         "mlflow.assessment.judgeCost": None if not score.calls or (cost := score.usd_paid) is None else str(cost),
     }
     return {name: text for name, text in fields.items() if text is not None}
-
-
-def _content(assessment: Any) -> tuple[object, ...]:
-    """Return what an assessment says, without what MLflow adds to it."""
-    error, metadata = assessment.error, dict[str, str](assessment.metadata or {})
-    ours: Mapping[str, str] = {name: text for name, text in metadata.items() if name.startswith("judgekit.")}
-    return (
-        assessment.name,
-        assessment.feedback.value,
-        None if error is None else (error.error_code, error.error_message),
-        (assessment.source.source_type, assessment.source.source_id),
-        assessment.rationale or "",
-        ours,
-    )

@@ -60,7 +60,7 @@ def run(
             the cluster. More than 1 requires that these scorers are texts, ``data`` is a path, and there is a ``store``;
             a script calls this under ``if __name__ == "__main__":``.
         engine: What starts the workers: ``"processes"`` on this machine, or ``"ray"``. Ray uses the cluster that the
-            program or the machine is connected to, or else starts one on this machine.
+            program is connected to or ``RAY_ADDRESS`` names, or else starts one on this machine.
         store: A SQLite file to keep the run in; in memory if not given.
         shard: The part of the recordings to score, such as ``"3/16"``, where other processes score the others;
             `merge_runs` makes one run of them. If the store has this shard, it is resumed.

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from judgekit.terminal import WithoutTrailingBlanks, console
 
-HEADING = "Glossary"
+HEADING = "glossary"
 
 
 class Term(NamedTuple):
@@ -103,7 +103,7 @@ def command_consoles(*, explain: bool = False, as_json: bool = False) -> Generat
     yield screen
     terms = terms_in(" ".join(screen_console.export_text() for screen_console in screen)) if explain else ()
     if terms:
-        screen.out.print(f"\n{HEADING.lower()}", style="dim")
+        screen.out.print(f"\n{HEADING}", style="dim")
         grid = Table.grid(padding=(0, 2, 0, 0))
         grid.add_column(no_wrap=True)
         for term in terms:

@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from html import unescape
 from itertools import chain
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from judgekit.analysis.corrected_means import (
 from judgekit.analysis.gates import GateResults
 from judgekit.analysis.losses import run_losses
 from judgekit.errors import ConfigError, truncated
-from judgekit.reports.glossary import HEADING, terms_in
 from judgekit.runs.intervals import Estimate
 from judgekit.runs.results import Run
 from judgekit.runs.summary_table import column_rows, summary_columns
@@ -30,31 +28,12 @@ _ROOM = 1 << 20  # bytes that GitHub shows for a step
 _CUT = "\nThe rest does not fit on this page.\n"
 
 
-class _Quoted(str):
-    """Text of recordings and judges, whose terms the glossary does not explain."""
-
-    __slots__ = ()
-
-
 def markdown_report(run: Run, gates: GateResults) -> Iterator[str]:
-    """Yield gates, a line for each scorer, notes, the lowest scores with their reasons, and a glossary."""
-    shown: list[str] = []
-    for piece in _report(run, gates):
-        if not isinstance(piece, _Quoted):
-            shown.append(piece)
-        yield piece
-    if terms := terms_in(unescape("".join(shown))):
-        yield f"\n<details><summary>{HEADING}</summary>\n\n"
-        yield from (f"- {_code(term.name)}: {term.meaning}\n" for term in terms)
-        yield "\n</details>\n"
-
-
-def _report(run: Run, gates: GateResults) -> Iterator[str]:
+    """Yield gates, a line for each scorer, notes, and the lowest scores with their reasons."""
     corrected, bounds = run_corrections(run), mean_bounds(run)
     yield f"### judgekit, run {run.number}\n\n"
     for gate in gates.gates:
-        item = f"- {'✅ met' if gate.met else '❌ **not met**'}: {_code(gate.text)}: {_code(gate.explanation)}\n"
-        yield item if gate.sample is None else _Quoted(item)
+        yield f"- {'✅ met' if gate.met else '❌ **not met**'}: {_code(gate.text)}: {_code(gate.explanation)}\n"
     for note in gates.notes:
         yield f"- ❌ {_code(note)}\n"
     if unfinished := run.record.unfinished:
@@ -65,7 +44,7 @@ def _report(run: Run, gates: GateResults) -> Iterator[str]:
     if run.usage.conversations:
         yield f"{run.usage}\n\n"
     if imported := run.summary.imported:
-        yield _Quoted(f"- {_code(imported)}\n")
+        yield f"- {_code(imported)}\n"
     for note in filter(None, (run.summary.prices, *run.notes)):
         yield f"- {_code(note)}\n"
     for line in run.summary:
@@ -79,20 +58,20 @@ def _report(run: Run, gates: GateResults) -> Iterator[str]:
         notes = (*([f"too few samples: {few}"] if few else []), *line.notes())
         yield from (f"- {_code(line.scorer)}: {_code(note)}\n" for note in notes)
         for times, reason in line.unscored_reasons():
-            yield _Quoted(f"- {_code(line.scorer)}: {_code(f'{times}: {reason}')}\n")
+            yield f"- {_code(line.scorer)}: {_code(f'{times}: {reason}')}\n"
     for line in run.summary:
         rows = [row for row in run.lowest(line.scorer, _LOWEST) if row.score.value != 1]
         if rows:
             yield f"\n<details><summary>The lowest scores of <code>{_in_html(line.scorer)}</code></summary>\n\n"
             for row in rows:
                 reason = _code(row.score.reason or "no reason given")
-                yield _Quoted(f"- **{row.score.value:.2f}** {_code(row.sample_id)}: {reason}\n")
+                yield f"- **{row.score.value:.2f}** {_code(row.sample_id)}: {reason}\n"
             yield "\n</details>\n"
     for scorer, losses in run_losses(run).items():
         yield f"\n<details><summary>Losses of <code>{_in_html(scorer)}</code></summary>\n\n"
         yield _row(("loss", "samples", "share")) + _row(("---", "--:", "--:"))
         for loss in losses[:_LOSSES]:
-            yield _Quoted(_row((cell_text(loss.text), f"{len(loss.samples):,} of {loss.total:,}", str(loss.share))))
+            yield _row((cell_text(loss.text), f"{len(loss.samples):,} of {loss.total:,}", str(loss.share)))
         if (more := len(losses) - _LOSSES) > 0:
             yield f"\nand {more:,} more\n"
         yield "\n</details>\n"

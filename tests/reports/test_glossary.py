@@ -9,7 +9,6 @@ import pytest
 from judgekit import AIMessage, Run, Sample, Score, compare
 from judgekit.analysis.audit import audit
 from judgekit.analysis.compare_judges import compare_judges
-from judgekit.analysis.gates import check_gates
 from judgekit.analysis.labels import HumanLabel
 from judgekit.cli.outcome import report_outcome
 from judgekit.jobs.options import RunOptions
@@ -17,7 +16,6 @@ from judgekit.reports.audit import show_audit
 from judgekit.reports.compare import show_changes
 from judgekit.reports.compare_judges import show_judges
 from judgekit.reports.glossary import HEADING, TERMS, Consoles, command_consoles, terms_in
-from judgekit.reports.markdown import markdown_report
 from judgekit.reports.summary import Shown
 from judgekit.runs.problems import ReadingProblems
 from judgekit.score import JudgeCall
@@ -134,19 +132,9 @@ def test_recorded_text_explains_nothing(command, run_of):
         with command_consoles(explain=True) as screen:
             screen.out.file, screen.err.file = io.StringIO(), io.StringIO()
             SHOWN[command](text, run_of, screen)
-        shown, _, below = screen.out.file.getvalue().partition(f"\n{HEADING.lower()}\n")
+        shown, _, below = screen.out.file.getvalue().partition(f"\n{HEADING}\n")
         assert text in re.sub(r"\s+", " ", shown)
         return [re.split(r"\s{2,}", line)[0] for line in below.splitlines() if not line.startswith(" ")]
 
     assert len(names(EVERY_WORD)) == 12
-    assert explanations(EVERY_WORD) == explanations("plain")
-
-
-def test_recorded_text_explains_nothing_in_markdown_either(run_of):
-    def explanations(text: str) -> str:
-        run = said_of(text, run_of)
-        page = "".join(markdown_report(run, check_gates(run, ["one.min >= 0.5"])))
-        assert text in page.partition(HEADING)[0]
-        return page.partition(HEADING)[2]
-
     assert explanations(EVERY_WORD) == explanations("plain")

@@ -57,8 +57,7 @@ class Page(HTMLParser):
 
 
 def page(run: Run, gates: GateResults = NONE) -> Page:
-    """What a page makes of all but the words that are explained, which are others where other words are shown."""
-    return Page("".join(markdown_report(run, gates)).partition("\n<details><summary>Glossary")[0])
+    return Page("".join(markdown_report(run, gates)))
 
 
 def test_a_line_a_scorer_with_interval_and_counts(run_of):

@@ -289,19 +289,16 @@ def _load() -> Any:
 
 @asynccontextmanager
 async def _cluster(ray: Any, say: Callable[[str], object]) -> AsyncGenerator[int]:
-    """Connect to the cluster that is there, or else start one on this machine, and yield the number of its CPUs."""
+    """Connect to the cluster of the program or of ``RAY_ADDRESS``, or else start one here, and yield the number of its CPUs."""
     if ray.is_initialized():
         yield _cpus(ray)
         return
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
-    try:
-        if address := os.environ.get("RAY_ADDRESS"):
-            await _check_address(address)
-        else:
-            await _check_last_address()
+    if address := os.environ.get("RAY_ADDRESS"):
+        await _check_address(address)
         context = await asyncio.to_thread(ray.init, address="auto", **quiet)
         where = f"the cluster at {context['gcs_address']}"
-    except ConnectionError:
+    else:
         await asyncio.to_thread(ray.init, address="local", include_dashboard=False, **quiet)
         where = "a cluster on this machine, which was started for this run"
     try:
@@ -309,19 +306,6 @@ async def _cluster(ray: Any, say: Callable[[str], object]) -> AsyncGenerator[int
         yield _cpus(ray)
     finally:
         await asyncio.to_thread(ray.shutdown)
-
-
-async def _check_last_address() -> None:
-    """Check that the cluster answers that was last started on this machine, if it was not stopped as it should be.
-
-    Raises:
-        ConnectionError: It does not answer.
-    """
-    services: Any = import_module("ray._private.services")  # there is no other way to ask
-    try:
-        await _check_address(services.find_bootstrap_address(None) or "")
-    except WorkerError as error:
-        raise ConnectionError(str(error)) from error
 
 
 async def _check_address(address: str) -> None:
