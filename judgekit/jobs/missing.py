@@ -8,8 +8,8 @@ from judgekit.runs.store import RunStore
 from judgekit.score import ScoreStatus
 from judgekit.scoring import Scorer
 
-BLOCK = 128
-"""The number of samples that are looked up at once, and that one process takes in a row."""
+_BLOCK = 128
+"""The number of samples that are looked up at once."""
 
 
 class MissingScores:
@@ -29,14 +29,14 @@ class MissingScores:
 
         @lru_cache(1)
         def scored(block: int) -> Mapping[int, Collection[int]]:
-            first = block * BLOCK
-            return store.scored_by_sample(run, first, first + BLOCK - 1, except_statuses=retried)
+            first = block * _BLOCK
+            return store.scored_by_sample(run, first, first + _BLOCK - 1, except_statuses=retried)
 
         self._scored = scored
 
     def of(self, number: int) -> Sequence[Scorer]:
         """Return the scorers that have to score the sample with this number; follow-ups again, if it gets other scores."""
-        scored = self._scored(number // BLOCK).get(number, ())
+        scored = self._scored(number // _BLOCK).get(number, ())
         missing = self._scorers.keys() - {*scored}
         again = {index for index, scorer in self._scorers.items() if missing and isinstance(scorer, FollowUpScorer)}
         return [scorer for index, scorer in self._scorers.items() if index in missing | again]

@@ -1,11 +1,10 @@
 """A scoring job: the scores of a run that are still missing, in a form that can be sent to other processes."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
-from judgekit.jobs.missing import BLOCK, MissingScores
+from judgekit.jobs.missing import MissingScores
 from judgekit.jobs.options import RunOptions
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.rows import RunRecord
@@ -14,6 +13,7 @@ from judgekit.runs.store import RunStore
 from judgekit.runs.textless import TextRemover
 from judgekit.score import ScoreStatus
 from judgekit.scoring import Scorer
+from judgekit.shards import Shard
 
 
 @dataclass(frozen=True)
@@ -37,32 +37,29 @@ class ScoringJob:
     textless: TextRemover = field(default_factory=TextRemover)
 
     def tasks(
-        self, store: RunStore, scorers: Sequence[Scorer], problems: ReadingProblems, claim: Callable[[int], bool]
+        self, store: RunStore, scorers: Sequence[Scorer], problems: ReadingProblems, shard: Shard
     ) -> Iterator[Task]:
-        """Yield each sample with missing scores that this process claims, with the scorers to make them.
+        """Yield each sample of a shard that lacks scores, with the scorers to make them.
 
         Args:
             store: The store of the run.
             scorers: The scorers with the indexes of this job.
             problems: Receives the records that cannot be read.
-            claim: Returns whether this process is to score the block of samples with a number. It is called once for
-                each block, in order.
+            shard: The part of the samples to score.
         """
-        number = self.record.number
+        number, options = self.record.number, RunOptions.from_record(self.record)
+        parts = (
+            Shard.parse(options.shard).count if options.shard else 1
+        )  # the numbers in one of them leave the same rest
         missing = MissingScores(store, number, dict(zip(self.scorer_indexes, scorers, strict=True)), self.retried)
-        is_claimed = cache(claim)
-
-        def todo(sample_number: int) -> Sequence[Scorer]:
-            return missing.of(sample_number) if is_claimed(sample_number // BLOCK) else ()
 
         def is_wanted(sample_number: int) -> bool:
-            return bool(todo(sample_number))
+            return sample_number // parts in shard and missing.has_any(sample_number)
 
         if self.from_store:
             samples = store.conversations(number, is_wanted)
         else:
-            options = RunOptions.from_record(self.record)
             samples = options.samples(problems, is_wanted, keeps_text=self.record.keeps_text)
         for sample_number, sample in samples:
-            if remaining := todo(sample_number):
-                yield Task(sample_number, sample, remaining)
+            if is_wanted(sample_number):
+                yield Task(sample_number, sample, missing.of(sample_number))

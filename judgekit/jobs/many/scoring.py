@@ -16,6 +16,7 @@ from judgekit.runs.runner import Task, score_run
 from judgekit.runs.store import RunStore
 from judgekit.score import ScoreStatus
 from judgekit.scoring import Scorer
+from judgekit.shards import Shard
 
 
 class SharedSession(Protocol):
@@ -104,14 +105,12 @@ def _executors(session: SharedSession, own_tasks: Iterable[Task]) -> Sequence[tu
 
         executors.append((RayExecutor(store, workers.count, session.print_line).execute, shared_job))
     elif shared:
-        from judgekit.jobs.many.workers import BlockClaims, WorkerExecutor  # noqa: PLC0415 - only for processes
+        from judgekit.jobs.many.workers import WorkerExecutor  # noqa: PLC0415 - only for processes
 
-        claims = BlockClaims()
-        others = (workers.count or 1) - (not own)
-        executors.append(
-            (WorkerExecutor(others, claims).execute, shared_job)
-        )  # first, since processes take a while to start
+        count = workers.count or 1
+        execute = WorkerExecutor(count - (not own), count).execute
+        executors.append((execute, shared_job))  # first, since processes take a while to start
         if not own:
-            tasks = shared_job.tasks(store, session.scorers, session.problems, claims.claim)
+            tasks = shared_job.tasks(store, session.scorers, session.problems, Shard(count - 1, count))
             executors.append((in_this_process(tasks, session.scorers), shared_job))
     return executors

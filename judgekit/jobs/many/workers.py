@@ -6,12 +6,12 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from multiprocessing.sharedctypes import Synchronized, SynchronizedArray
+from multiprocessing.sharedctypes import SynchronizedArray
 from multiprocessing.synchronize import Event
 
 from judgekit.errors import JudgekitError, WorkerError
@@ -22,6 +22,7 @@ from judgekit.runs.progress import Tally
 from judgekit.runs.rows import Row
 from judgekit.runs.runner import score_run
 from judgekit.runs.store import RunStore
+from judgekit.shards import Shard
 
 _POLL = 0.1
 """Seconds between checks of the processes."""
@@ -45,39 +46,21 @@ def _safe_path() -> Generator[None]:
             os.environ["PYTHONSAFEPATH"] = before
 
 
-class BlockClaims:
-    """The blocks of samples that processes share: each block belongs to the first process that claims it."""
-
-    def __init__(self) -> None:
-        with _safe_path():
-            self._next: Synchronized[int] = multiprocessing.get_context("spawn").Value("q", 0)
-
-    def claim(self, block: int) -> bool:
-        """Return whether the block is this process's. All processes claim the same blocks, in ascending order.
-
-        Raises:
-            StoreError: Another process has died in the middle of a claim.
-        """
-        lock = self._next.get_lock()
-        if not lock.acquire(timeout=_GRACE):
-            raise WorkerError("a worker process has died")
-        is_free = block >= self._next.value
-        if is_free:
-            self._next.value = block + 1
-        lock.release()
-        return is_free
-
-
 @dataclass(frozen=True)
 class WorkerExecutor:
-    """An executor that scores in worker processes, which claim blocks of samples and write to the run's file."""
+    """An executor that scores in worker processes, each of which scores a shard of the samples and writes to the run's file.
+
+    Args:
+        worker_count: The number of worker processes.
+        shard_count: The number of shards, if this process scores the last one.
+    """
 
     worker_count: int
-    claims: BlockClaims
+    shard_count: int
 
     async def execute(self, job: ScoringJob, tally: Tally, should_stop: Callable[[], bool]) -> ReadingProblems:
         """See `judgekit.jobs.many.scoring.Execute`."""
-        workers = _Workers(job, self.worker_count, self.claims)
+        workers = _Workers(job, [Shard(index, self.shard_count) for index in range(self.worker_count)])
         tally.worker_counts = workers.counts
         try:
             return await workers.finish(should_stop)
@@ -88,19 +71,19 @@ class WorkerExecutor:
 class _Workers:
     """Worker processes that are under way."""
 
-    def __init__(self, job: ScoringJob, count: int, claims: BlockClaims) -> None:
+    def __init__(self, job: ScoringJob, shards: Sequence[Shard]) -> None:
         spawn = multiprocessing.get_context("spawn")
         self._stop = spawn.Event()
-        self._counts = spawn.Array("q", 2 * count, lock=False)
+        self._counts = spawn.Array("q", 2 * len(shards), lock=False)
         self._running: dict[Connection, BaseProcess] = {}
         # Ctrl-C reaches all processes, as SIGTERM may. Workers inherit that both are ignored, so this process decides.
         is_main = threading.current_thread() is threading.main_thread()
         handlers = {number: signal.signal(number, signal.SIG_IGN) for number in _SIGNALS} if is_main else {}
         try:
-            for worker in range(count):
+            for shard in shards:
                 ours, theirs = spawn.Pipe(duplex=False)
-                arguments = (job, claims, worker, self._stop, self._counts, theirs)
-                process = spawn.Process(target=_score_blocks, args=arguments, daemon=True)
+                arguments = (job, shard, self._stop, self._counts, theirs)
+                process = spawn.Process(target=_score_shard, args=arguments, daemon=True)
                 with _safe_path():
                     process.start()
                 theirs.close()
@@ -160,25 +143,25 @@ def _death_of(process: BaseProcess) -> WorkerError:
     return WorkerError(f"a worker process has died{advice}")
 
 
-def _score_blocks(
-    job: ScoringJob, claims: BlockClaims, worker: int, stop: Event, counts: "SynchronizedArray[int]", pipe: Connection
+def _score_shard(
+    job: ScoringJob, shard: Shard, stop: Event, counts: "SynchronizedArray[int]", pipe: Connection
 ) -> None:
-    """Score blocks in a worker process, and send back the unreadable records, or the error that ended it."""
+    """Score a shard in a worker process, and send back the unreadable records, or the error that ended it."""
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     problems = ReadingProblems()
 
     def count(row: Row) -> None:
-        counts[2 * worker] += 1
-        counts[2 * worker + 1] += row.score.status == "failed"
+        counts[2 * shard.index] += 1
+        counts[2 * shard.index + 1] += row.score.status == "failed"
 
     try:
         options, store = RunOptions.from_record(job.record), RunStore(job.path)
         settings = options.load_config()
         specs = [options.scorers[index] for index in job.scorer_indexes]
         scorers = [settings.build(spec) for spec in specs if spec is not None]
-        tasks = job.tasks(store, scorers, problems, claims.claim)
+        tasks = job.tasks(store, scorers, problems, shard)
         running = score_run(
             *(store, job.record, tasks, scorers),
             concurrency=1,
