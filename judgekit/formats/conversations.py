@@ -27,10 +27,9 @@ from judgekit.formats.readers.judgekit import JudgekitReader
 from judgekit.formats.records import records_in
 from judgekit.formats.session_files import SESSION_FORMATS, SessionFiles, sub_agent_records
 from judgekit.formats.unread import silence
-from judgekit.formats.values import is_encodable
 from judgekit.locations import Location
 from judgekit.traces.equality import MOST_LEVELS, is_deeper
-from judgekit.traces.fast_models import construct, set_unvalidated
+from judgekit.traces.fast_models import construct, is_encodable, set_unvalidated
 from judgekit.traces.message import is_unicode
 from judgekit.traces.recording import TraceSource, TraceWarning
 from judgekit.traces.sample import Sample

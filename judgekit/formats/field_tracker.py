@@ -3,13 +3,13 @@
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Literal, TypeAlias, TypeVar, cast
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
 from pydantic import JsonValue, TypeAdapter
 from pydantic.types import Strict
 
 from judgekit.errors import TraceError, short_repr
-from judgekit.formats.values import is_number
+from judgekit.formats.values import is_number, str_or_none
 from judgekit.traces.message import JsonObject
 from judgekit.traces.recording import TraceWarning
 
@@ -94,15 +94,11 @@ class FieldTracker:
 
     def text(self, *names: str) -> str | None:
         """Take a text."""
-        return cast("str | None", self._fitting(names, lambda value: isinstance(value, str), "a string"))
+        return self._read(names, str_or_none, "a string")
 
     def id(self, *names: str) -> str | None:
         """Take an id, which some files write as a number."""
-        value = self._fitting(names, _is_identity, "an id")
-        if isinstance(value, str):
-            return value
-        # Tables turn whole numbers into fractions if one is missing.
-        return None if value is None else str(int(value) if isinstance(value, float) else value)
+        return self._read(names, _id_or_none, "an id")
 
     def one_of(self, name: str, choices: Collection[str]) -> str:
         """Return a text, which must be one of the choices, without taking it."""
@@ -113,35 +109,29 @@ class FieldTracker:
 
     def boolean(self, *names: str) -> bool | None:
         """Take a boolean."""
-        return cast("bool | None", self._fitting(names, lambda value: isinstance(value, bool), "true or false"))
+        return self._read(names, lambda value: value if isinstance(value, bool) else None, "true or false")
 
     def count(self, *names: str) -> int | None:
         """Take a whole number of at least 0."""
-        value = cast("float | None", self._fitting(names, _is_count, "a whole number"))
-        return None if value is None else int(value)
+        return self._read(names, _count_or_none, "a whole number")
 
     def number(self, *names: str) -> float | None:
         """Take a finite number."""
-        return cast("float | None", self._fitting(names, is_number, "a finite number"))
+        return self._read(names, lambda value: value if is_number(value) else None, "a finite number")
 
     def time(self, *names: str, unit: Unit = "s") -> datetime | None:
         """Take a time, as `parse_time` reads it."""
-        name = self.first(*names)
-        if name is None:
-            return None
-        moment = parse_time(self._fields[name], unit)
-        if moment is None:
-            self._warn_type(name, "a timestamp")
-        else:
-            del self._fields[name]
-        return moment
+        return self._read(names, lambda value: parse_time(value, unit), "a timestamp")
 
     def object(self, *names: str) -> "FieldTracker | None":
         """Take an object. What is not taken from it becomes part of this object's leftover."""
-        name = self.first(*names) or ""
-        fields = self._fitting(names, lambda value: isinstance(value, dict), "an object")
-        if not isinstance(fields, dict):
+        name = self.first(*names)
+        if name is None:
             return None
+        if not isinstance(fields := self._fields[name], dict):
+            self._warn_type(name, "an object")
+            return None
+        del self._fields[name]
         self._children[name] = child = FieldTracker(fields, (self, name, None), self.warnings)
         return child
 
@@ -245,12 +235,15 @@ class FieldTracker:
         del self._fields[name]
         return elements
 
-    def _fitting(self, names: Sequence[str], fits: Callable[[JsonValue], bool], expected: str) -> JsonValue:
-        name = self.first(*names)
-        if name is not None and fits(self._fields[name]):
-            return self._fields.pop(name)
-        if name is not None:
-            self._warn_type(name, expected)
+    def _read(self, names: Sequence[str], parse: Callable[[JsonValue], Read | None], expected: str) -> Read | None:
+        for name in names:
+            if name in self._fields:
+                parsed = parse(self._fields[name])
+                if parsed is None:
+                    self._warn_type(name, expected)
+                else:
+                    del self._fields[name]
+                return parsed
         return None
 
     def _warn_type(self, name: str, expected: str) -> None:
@@ -273,12 +266,20 @@ def parse_time(value: JsonValue, unit: Unit = "s") -> datetime | None:
     return None
 
 
-def _is_identity(value: JsonValue) -> bool:
-    return isinstance(value, str) or (is_number(value) and value == int(value))
+def _id_or_none(value: JsonValue) -> str | None:
+    if isinstance(value, str):
+        return value
+    whole = _whole(value)  # tables turn whole numbers into fractions if one is missing
+    return None if whole is None else str(whole)
 
 
-def _is_count(value: JsonValue) -> bool:
-    return is_number(value) and value >= 0 and value == int(value)
+def _count_or_none(value: JsonValue) -> int | None:
+    whole = _whole(value)
+    return None if whole is None or whole < 0 else whole
+
+
+def _whole(value: JsonValue) -> int | None:
+    return int(value) if is_number(value) and value == int(value) else None
 
 
 def _joined(path: str, key: str) -> str:

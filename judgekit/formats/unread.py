@@ -5,14 +5,14 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, repeat
 from typing import TypeAlias
 
 from pydantic import JsonValue
 
 from judgekit.errors import closest_name, join_limited
 from judgekit.formats.blocks.reply import OTHER_CHOICES
-from judgekit.formats.values import objects_in, parse_if_json, str_or_none
+from judgekit.formats.values import objects_in, parse_if_json
 from judgekit.traces.equality import repeated_keys
 from judgekit.traces.fast_models import set_unvalidated
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, MediaPart, Message, OtherPart, ReasoningPart
@@ -60,10 +60,11 @@ _ANSWER = re.compile(r"answer|response|reply|completion|generat|output|result|bo
 """Names of texts that may be the user's or the agent's words."""
 _KINDS = frozenset(("human", "ai", "user", "assistant", "system", "tool", "message"))
 """The ``type`` of messages without a speaker."""
-_SAID = (
+_SPEAKERS = ("role", "from", "author", "speaker", "sender")
+_SAID = {
     *("content", "text", "value", "parts", "data", "kwargs", "message", "output", "output_text", "refusal"),
     *("response", "result", "tool_output", "observation"),
-)
+}
 _CALLS = {
     *("tool_calls", "toolCalls", "tools_called", "toolsCalled", "function_call", "functionCall", "toolUse"),
     *("toolInvocations", "tool_invocations"),
@@ -79,6 +80,8 @@ _ARGUMENTS = (
     *("arguments", "args", "input", "inputParameters", "input_parameters", "parameters"),
     *("params", "tool_input", "kwargs"),
 )
+_TELLING = _CALLS.union(_HOLDERS, _SPEAKERS, _ARGUMENTS, ("type", "part_kind"))
+"""Fields one of which every message and call has or is in."""
 _SORTED = json.JSONEncoder(sort_keys=True)
 _MOST = 100
 """The most messages and calls that are counted in a field."""
@@ -225,23 +228,22 @@ def _holds_text(leftover: JsonValue) -> bool:
     return isinstance(leftover, str) and bool(leftover.strip())
 
 
-def _spoken(value: JsonValue, name: str) -> dict[_Spoken, None]:
+def _spoken(value: JsonValue, name: str) -> set[_Spoken]:
     """Return the different texts and calls in a field, at any depth."""
-    spoken: dict[_Spoken, None] = {}
+    spoken: set[_Spoken] = set()
     of_message = name.endswith(".extra")
     pending: list[tuple[str, JsonValue]] = [(name, _message_structure(value, name))]
-    while pending:
-        field, node = pending.pop()
+    for field, node in pending:
         if isinstance(node, list):
-            pending += [(field, item) for item in node if isinstance(item, dict | list)]
+            pending += zip(repeat(field), node)
         elif isinstance(node, dict) and (field not in _ASIDE or field == name):
-            is_call = field in _CALLS or _is_call(node, of_message=of_message)
-            if is_call and (call := _call(node)) is not None:
-                spoken[call] = None
-            if field in _HOLDERS or _is_message(node):
-                for text in [node[key] for key in _SAID if key in node]:
-                    _add_texts(text, spoken)
-            pending += [(inner, held) for inner, held in node.items() if isinstance(held, dict | list)]
+            pending += node.items()
+            if not _TELLING.isdisjoint((field, *node)):
+                is_call = field in _CALLS or _is_call(node, of_message=of_message)
+                if is_call and (call := _call(node)) is not None:
+                    spoken.add(call)
+                if field in _HOLDERS or _is_message(node):
+                    _add_said(node, spoken)
     return spoken
 
 
@@ -271,29 +273,36 @@ def _read(messages: Sequence[Message]) -> tuple[set[str], set[tuple[str, str]]]:
 
 
 def _is_call(node: JsonObject, *, of_message: bool) -> bool:
-    if str_or_none(node.get("type") or node.get("part_kind")) in _CALL_KINDS:
+    kind = node.get("type") or node.get("part_kind")
+    if isinstance(kind, str) and kind in _CALL_KINDS:
         return True
     named = isinstance(node.get("toolCallId"), str) and isinstance(node.get("toolName"), str)
     named = named or of_message or isinstance(node.get("tool"), str)
-    return named and any(isinstance(node[name], dict | str) for name in _ARGUMENTS if name in node)
+    return named and any(isinstance(node.get(name), (dict, str)) for name in _ARGUMENTS)
 
 
 def _is_message(node: JsonObject) -> bool:
-    speakers = [node[name] for name in ("role", "from", "author", "speaker", "sender") if name in node]
-    return any(isinstance(speaker, str) for speaker in speakers) or str_or_none(node.get("type")) in _KINDS
+    for name in _SPEAKERS:
+        if isinstance(node.get(name), str):
+            return True
+    return isinstance(kind := node.get("type"), str) and kind in _KINDS
 
 
-def _add_texts(content: JsonValue, spoken: dict[_Spoken, None]) -> None:
+def _add_texts(content: JsonValue, spoken: set[_Spoken]) -> None:
     """Add the texts of a message's content, which may be a list of parts."""
     if isinstance(content, str):
         if content := content.strip():
-            spoken[content] = None
+            spoken.add(content)
     elif isinstance(content, list):
         for part in content:
             _add_texts(part, spoken)
     elif isinstance(content, dict) and not _is_message(content):  # messages within are handled separately
-        for text in [content[key] for key in _SAID if key in content]:
-            _add_texts(text, spoken)
+        _add_said(content, spoken)
+
+
+def _add_said(node: JsonObject, spoken: set[_Spoken]) -> None:
+    for name in _SAID & node.keys():
+        _add_texts(node[name], spoken)
 
 
 def _call(node: JsonObject) -> tuple[str, str] | None:

@@ -5,7 +5,6 @@ import sys
 from typing import TypeGuard
 
 from pydantic import JsonValue
-from pydantic_core import to_json
 
 from judgekit.traces.equality import loses_keys
 from judgekit.traces.message import JsonObject
@@ -67,15 +66,6 @@ def first_value(fields: JsonObject, *names: str) -> JsonValue:
 def without(fields: JsonObject, *names: str) -> JsonObject:
     """Return a copy of an object without some of its fields."""
     return {name: value for name, value in fields.items() if name not in names}
-
-
-def is_encodable(value: JsonValue) -> bool:
-    """Return whether all text in a parsed value can be encoded, and it is not nested more deeply than a record may be."""
-    try:
-        to_json(value)
-    except ValueError:
-        return False
-    return True
 
 
 def parse_if_complete(field: JsonValue) -> JsonValue:

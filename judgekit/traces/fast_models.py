@@ -4,6 +4,7 @@ Reading a file makes dozens of records for each conversation. These ways are for
 a JSON parser or a reader has just made them.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeVar, cast
 
@@ -25,6 +26,8 @@ class CheckedInC:
         def copied(original: object) -> object:
             if isinstance(original, dict):
                 mapping = cast("dict[object, object]", original)
+                if not mapping:
+                    return {}
                 if {*map(type, mapping), *map(type, mapping.values())} <= {str}:
                     return dict(mapping)  # nothing to check, and texts may be long
             try:
@@ -38,6 +41,15 @@ class CheckedInC:
         written = core_schema.simple_ser_schema("any")
         checked = core_schema.no_info_plain_validator_function(copied)
         return core_schema.json_or_python_schema(parsed, checked, serialization=written)
+
+
+def is_encodable(value: JsonValue) -> bool:
+    """Return whether all text in a parsed value can be encoded, and it is not nested more deeply than a record may be."""
+    try:
+        to_json(value)
+    except ValueError:
+        return False
+    return True
 
 
 @cache
@@ -56,6 +68,16 @@ def set_unvalidated(model: BaseModel, **fields: object) -> None:
     """Set fields of a new model, which is not shared yet, to values that are valid for sure."""
     vars(model).update(fields)
     model.__pydantic_fields_set__.update(fields)
+
+
+def validated(kind: type[Model], fields: Mapping[str, object], **parsed: dict[str, JsonValue] | None) -> Model:
+    """Return a model of fields that are validated, and of JSON objects from a parser, whose values are not."""
+    unchecked = {name: json for name, json in parsed.items() if json}
+    if not all(map(is_encodable, unchecked.values())):
+        return kind.model_validate({**fields, **unchecked})
+    model = kind.model_validate(fields)
+    set_unvalidated(model, **unchecked)
+    return model
 
 
 def construct(kind: type[Model], fields: dict[str, object]) -> Model:

@@ -12,7 +12,7 @@ from pydantic_core import from_json, to_json
 
 from judgekit.errors import unknown_name_message
 from judgekit.traces.equality import MOST_LEVELS, is_deeper, loses_keys, repeated_keys
-from judgekit.traces.fast_models import CheckedInC, set_unvalidated
+from judgekit.traces.fast_models import CheckedInC, validated
 from judgekit.traces.media import parse_data_url
 
 Item = TypeVar("Item")
@@ -310,15 +310,19 @@ class ToolCall(FrozenModel):
     extra: JsonObject = Field(default_factory=dict)
 
     @classmethod
-    def recorded(cls, name: str, arguments: JsonValue, *, id: str | None = None) -> "ToolCall":
+    def recorded(
+        cls,
+        name: str,
+        arguments: JsonValue,
+        *,
+        id: str | None = None,
+        metadata: JsonObject | None = None,
+        extra: JsonObject | None = None,
+    ) -> "ToolCall":
         """Return a call with arguments as a JSON parser returned them, which are not validated once more."""
-        if isinstance(arguments, dict) and not is_valid_json(arguments):
-            return cls(name, arguments, id=id)
-        fields: Arguments = {"args": arguments} if isinstance(arguments, dict) else parse_arguments(arguments)
-        args = fields.pop("args", {})
-        call = cls.model_validate({"name": name, "id": id, **fields})
-        set_unvalidated(call, args=args)  # validation would call Python for each value in it
-        return call
+        parsed = parse_arguments(arguments)
+        args = parsed.pop("args", {})
+        return validated(cls, {"name": name, "id": id, **parsed}, args=args, metadata=metadata, extra=extra)
 
     @model_validator(mode="before")
     @classmethod
@@ -352,11 +356,7 @@ class _Message(FrozenModel):
     @classmethod
     def parsed(cls, fields: Mapping[str, object], extra: JsonObject) -> Self:
         """Return a message. Its ``extra`` comes from a JSON parser, so its values are not validated one by one."""
-        if not (extra and is_valid_json(extra)):
-            return cls.model_validate({**fields, "extra": extra})
-        message = cls.model_validate(fields)
-        set_unvalidated(message, extra=extra)
-        return message
+        return validated(cls, fields, extra=extra)
 
 
 class SystemMessage(_Message):

@@ -1,6 +1,5 @@
 """Pairing of tool results with tool calls."""
 
-from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -74,10 +73,10 @@ class _Unanswered:
     """The calls of one side that have no result yet."""
 
     def __init__(self) -> None:
-        self._by_id: dict[str, dict[int, deque[PairedCall]]] = {}
-        """The calls by id and message: parallel calls may share an id, and are answered in order."""
+        self._by_id: dict[str, list[PairedCall]] = {}
+        """The calls by id, the next one to be answered last: parallel calls may share an id, and are answered in order."""
         self._turn: list[PairedCall] = []
-        self._named: dict[str | None, deque[PairedCall]] = {}
+        self._named: dict[str | None, list[PairedCall]] = {}
         """The calls of the last turn by name, and all of them under ``None``; only made for results without an id."""
         self._began = -1
         self._answered: set[tuple[int, int]] = set()
@@ -85,30 +84,24 @@ class _Unanswered:
     def add(self, index: int, calls: Sequence[ToolCall], turn: int) -> None:
         if turn != self._began:
             self._began, self._turn, self._named = turn, [], {}
-        for position, call in enumerate(calls):
-            caller = PairedCall(index, position, call)
-            self._turn.append(caller)
-            if call.id is not None:
-                self._by_id.setdefault(call.id, {}).setdefault(index, deque()).append(caller)
+        callers = [PairedCall(index, position, call) for position, call in enumerate(calls)]
+        self._turn += callers
+        for caller in reversed(callers):
+            if caller.call.id is not None:
+                self._by_id.setdefault(caller.call.id, []).append(caller)
 
     def take(self, result: ToolMessage) -> PairedCall | None:
         if result.tool_call_id is None:
             if not self._named:
-                for paired in self._turn:
+                for paired in reversed(self._turn):
                     for name in (None, paired.call.name):
-                        self._named.setdefault(name, deque()).append(paired)
-            return self._first(self._named.get(result.name))
-        messages = self._by_id.get(result.tool_call_id)
-        while messages:
-            nearest = next(reversed(messages))
-            if (caller := self._first(messages[nearest])) is not None:
-                return caller
-            del messages[nearest]
-        return None
+                        self._named.setdefault(name, []).append(paired)
+            return self._last(self._named.get(result.name))
+        return self._last(self._by_id.get(result.tool_call_id))
 
-    def _first(self, waiting: deque[PairedCall] | None) -> PairedCall | None:
+    def _last(self, waiting: list[PairedCall] | None) -> PairedCall | None:
         while waiting:
-            caller = waiting.popleft()
+            caller = waiting.pop()
             if (key := (caller.message, caller.position)) not in self._answered:
                 self._answered.add(key)
                 return caller

@@ -138,7 +138,8 @@ def has_own_block(message: JsonValue) -> bool:
 
 
 def _blocks_of(message: JsonValue) -> list[JsonObject]:
-    return objects_in(head(lookup(message, "content")))
+    content = lookup(message, "content")
+    return objects_in(head(content)) if isinstance(content, list) else []
 
 
 def _type(block: FieldTracker) -> str:

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias, TypeVar
 from pydantic import JsonValue
 
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.traces.message import JsonObject, OtherPart, TextPart, ToolCall, Usage, parse_arguments
+from judgekit.traces.message import JsonObject, OtherPart, TextPart, ToolCall, Usage
 
 MediaKind: TypeAlias = Literal["image", "audio", "video", "file"]
 Read = TypeVar("Read")
@@ -81,9 +81,9 @@ def read_call(
     The remaining fields of an ``outer`` object belong to the call too. The provider runs tools that are ``provided``.
     """
     tool, identity = tool_name(call, name), call.id(*ids)
-    arguments = parse_arguments(call.take(*args))
+    arguments = call.take(*args)
     extra = (outer or call).leftover()
-    return ToolCall(tool, id=identity, metadata=PROVIDED if provided else {}, **arguments, extra=extra)
+    return ToolCall.recorded(tool, arguments, id=identity, metadata=PROVIDED if provided else None, extra=extra)
 
 
 def plain_usage(sent: int | None, received: int | None) -> Usage | None:
@@ -122,8 +122,12 @@ def read_counts(
     if usage is None:
         return None
     names = {"input_tokens": input, "output_tokens": output, "cached_tokens": cached, "reasoning_tokens": reasoning}
-    paths = {ours: theirs.rpartition(".") for ours, theirs in names.items() if theirs is not None}
-    outers = dict.fromkeys(outer for outer, _, _ in paths.values())
-    holders = {outer: usage.object(outer) if outer else usage for outer in outers}
-    counts = {ours: holder.count(name) for ours, (outer, _, name) in paths.items() if (holder := holders[outer])}
+    holders: dict[str, FieldTracker | None] = {"": usage}
+    counts: dict[str, object] = {}
+    for ours, theirs in names.items():
+        outer, _, name = (theirs or "").rpartition(".")
+        if outer not in holders:
+            holders[outer] = usage.object(outer)
+        if name and (holder := holders[outer]):
+            counts[ours] = holder.count(name)
     return Usage.model_validate({**counts, "extra": usage.leftover()})

@@ -30,7 +30,6 @@ from judgekit.traces.message import (
     ToolCall,
     ToolMessage,
     Usage,
-    parse_arguments,
 )
 from judgekit.traces.recording import ToolDefinition
 
@@ -139,9 +138,8 @@ def _blocked(chunks: Sequence[FieldTracker]) -> str | None:
 
 def read_function_call(call: FieldTracker) -> ToolCall:
     """Read a function call."""
-    arguments = parse_arguments(call.take("args"))
-    name, identity = tool_name(call, "name"), call.id("id") or None
-    return ToolCall(name, id=identity, **arguments, extra=call.leftover())
+    arguments, name, identity = call.take("args"), tool_name(call, "name"), call.id("id") or None
+    return ToolCall.recorded(name, arguments, id=identity, extra=call.leftover())
 
 
 def read_function_response(response: FieldTracker) -> ToolMessage:
@@ -283,9 +281,8 @@ def _call(part: FieldTracker, name: str) -> ToolCall:
         code: JsonObject = {key: inner.take(key) for key in ("language", "code") if key in inner}
         coded = name in ("executableCode", "executable_code")
         tool = _CODE if coded else tool_name(inner, "toolType", "tool_type")
-        arguments = parse_arguments(code if coded else inner.take("args"))
-        identity = inner.id("id") or None
-        call = ToolCall(tool, id=identity, metadata=PROVIDED, **arguments)
+        arguments = code if coded else inner.take("args")
+        call = ToolCall.recorded(tool, arguments, id=inner.id("id") or None, metadata=PROVIDED)
     return call.model_copy(update={"extra": {**call.extra, **part.leftover()}})
 
 

@@ -18,7 +18,6 @@ from judgekit.traces.message import (
     TextPart,
     ToolCall,
     ToolMessage,
-    parse_arguments,
 )
 
 CALLS = {
@@ -172,10 +171,8 @@ def read_call(record: FieldTracker, kind: str) -> tuple[ToolCall, ToolMessage | 
     arguments = _arguments(record, kind)
     result = _provided(record, kind, arguments, identity, name) if kind in _PROVIDED else None
     record.take_if("type", "function_call")
-    call = ToolCall(
-        name, id=identity, metadata=PROVIDED if provided else {}, **parse_arguments(arguments), extra=record.leftover()
-    )
-    return call, result
+    metadata = PROVIDED if provided else None
+    return ToolCall.recorded(name, arguments, id=identity, metadata=metadata, extra=record.leftover()), result
 
 
 def _arguments(record: FieldTracker, kind: str) -> JsonValue:

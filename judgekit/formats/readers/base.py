@@ -19,8 +19,8 @@ from judgekit.formats.unread import (
     unread_reference_warnings,
     unread_text_warnings,
 )
-from judgekit.formats.values import as_object, head, is_encodable, lookup, objects_in, without
-from judgekit.traces.fast_models import set_unvalidated
+from judgekit.formats.values import as_object, head, lookup, objects_in, without
+from judgekit.traces.fast_models import is_encodable, set_unvalidated
 from judgekit.traces.message import JsonObject, Message, ReasoningPart
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.recording import Label, ToolDefinition, TraceWarning
@@ -339,29 +339,24 @@ def _extras(messages: Sequence[Message], warned: Collection[str], textless: Coll
     Reasoning without text is encrypted.
     """
     left: JsonObject = {}
-    textless = ABOUT_MESSAGES.union(textless)
     for at, message in enumerate(messages):
         calls = message.tool_calls if message.role == "assistant" else ()
-        extras = [message.extra] if message.extra else []
-        if calls:
-            extras += [call.extra for call in calls if call.extra]
+        extras = [message.extra, *[call.extra for call in calls]]
         if not isinstance(message.content, str):
             extras += [
-                extra
+                getattr(part, "extra", {})
                 for part in message.content
-                if (extra := getattr(part, "extra", None)) and not (isinstance(part, ReasoningPart) and not part.text)
+                if not (isinstance(part, ReasoningPart) and not part.text)
             ]
-        if extras:
-            kept = [{"role": message.role, **_without_warned(extra, warned)} for extra in extras]
-            kept += [
-                {"name": call.name, "arguments": value}
-                for call in calls
-                for value in call.extra.values()
-                if isinstance(value, dict) and value and not (call.args or call.args_raw)
-            ]
+        if any(extras):
+            kept = [{"role": message.role, **_without_warned(extra, warned)} for extra in extras if extra]
+            for call in calls:
+                if not (call.args or call.args_raw):
+                    given = [value for value in call.extra.values() if isinstance(value, dict) and value]
+                    kept += [{"name": call.name, "arguments": value} for value in given]
             if message.content == "" and not calls:
-                texts = [text for name, text in message.extra.items() if isinstance(text, str) and name not in textless]
-                kept += [{"role": message.role, "content": text} for text in texts]
+                unknown = without(message.extra, *ABOUT_MESSAGES, *textless)
+                kept += [{"role": message.role, "content": text} for text in unknown.values() if isinstance(text, str)]
             left[f"messages[{at}].extra"] = cast("JsonValue", kept)
     return left
 

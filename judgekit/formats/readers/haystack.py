@@ -25,9 +25,10 @@ class HaystackReader(FrameworkReader):
 
     def is_message(self, message: JsonObject, /) -> bool:
         """Recognize parts that are named by their only key, next to metadata."""
+        if "meta" not in message and "_meta" not in message:
+            return False
         parts = objects_in(head(message.get("content", message.get("_content"))))
-        has_own_part = any("type" not in part and not _PARTS.isdisjoint(part) for part in parts)
-        return has_own_part and not {"meta", "_meta"}.isdisjoint(message)
+        return any("type" not in part and not _PARTS.isdisjoint(part) for part in parts)
 
     def restated(self, message: JsonObject, /) -> Sequence[JsonObject]:
         """Return the results in a message, and the rest of it if there is any."""

@@ -116,11 +116,11 @@ def _provider_call(block: FieldTracker) -> list[ReplyItem]:
     """Read a tool that the provider ran: call and result in one."""
     block.take("type")
     name, identity = block.text("name") or "", block.id("id")
-    arguments = parse_arguments(block.take("arguments"))
+    arguments = block.take("arguments")
     result, error = block.take("result"), block.take("error")
     text = to_text(error if result in (None, "") and error is not None else result or "")
     rest: JsonObject = {"error": error} if error is not None and text != error else {}
-    call = ToolCall(name, id=identity, metadata=PROVIDED, **arguments, extra=block.leftover())
+    call = ToolCall.recorded(name, arguments, id=identity, metadata=PROVIDED, extra=block.leftover())
     return [call, ToolMessage(text, tool_call_id=identity, name=name, is_error=error is not None, extra=rest)]
 
 

@@ -27,7 +27,8 @@ class LlamaIndexReader(FrameworkReader):
 
     def is_message(self, message: JsonObject, /) -> bool:
         """Recognize blocks by their ``block_type``, and a text by the arguments next to it."""
-        if any("block_type" in block for block in objects_in(head(message.get("blocks")))):
+        blocks = message.get("blocks")
+        if blocks and any("block_type" in block for block in objects_in(head(blocks))):
             return True
         has_arguments = isinstance(message.get("additional_kwargs"), dict) and "type" not in message
         return has_arguments and "role" in message and ("content" in message or "blocks" in message)

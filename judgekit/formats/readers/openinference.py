@@ -38,7 +38,6 @@ from judgekit.traces.message import (
     ToolCall,
     ToolMessage,
     Usage,
-    parse_arguments,
 )
 from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import Sample
@@ -301,16 +300,16 @@ def _called(call: ToolCall, calls: list[ToolCall], unmatched: list[ToolCall]) ->
 def _calls(message: FieldTracker) -> list[ToolCall]:
     calls = [_call(item, item.object("tool_call") or item) for item in message.objects("tool_calls")]
     if "function_call_name" in message:  # the older field, for a single call
-        given = parse_arguments(message.take("function_call_arguments_json"))
-        calls.append(ToolCall.model_validate({"name": message.text("function_call_name"), **given}))
+        given = message.take("function_call_arguments_json")
+        calls.append(ToolCall.recorded(tool_name(message, "function_call_name"), given))
     return calls
 
 
 def _call(item: FieldTracker, call: FieldTracker) -> ToolCall:
     function = call.object("function") or call
     identity, name = call.id("id"), tool_name(function, "name")
-    given = parse_arguments(function.take("arguments", "input"))
-    return ToolCall(name, id=identity, **given, extra=item.leftover())
+    given = function.take("arguments", "input")
+    return ToolCall.recorded(name, given, id=identity, extra=item.leftover())
 
 
 def _tool(item: FieldTracker) -> ToolDefinition:

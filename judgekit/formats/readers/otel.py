@@ -37,7 +37,7 @@ from judgekit.formats.spans import (
     time_range,
 )
 from judgekit.formats.values import as_object, first_value, lookup, objects_in, parse_if_json
-from judgekit.traces.message import AIMessage, HumanMessage, Message, ToolCall, ToolMessage, parse_arguments
+from judgekit.traces.message import AIMessage, HumanMessage, Message, ToolCall, ToolMessage
 from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import Sample
 
@@ -196,7 +196,7 @@ def _tool(span: Span) -> SpanStep:
     if arguments is None and result is None and response is None and span.error is None:
         return SpanStep(span, "tool", call_id=_first_text(attributes, "gen_ai.tool.call.id"))
     identity = attributes.id("gen_ai.tool.call.id", "ai.toolCall.id")
-    call = ToolCall(name, id=identity, **parse_arguments(arguments))
+    call = ToolCall.recorded(name, arguments, id=identity)
     message = None if result is None else ToolMessage(to_text(result))
     if response is not None:
         message = gemini.read_function_response(FieldTracker({"response": response.leftover()}))

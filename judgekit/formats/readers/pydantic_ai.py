@@ -30,7 +30,6 @@ from judgekit.traces.message import (
     ToolCall,
     ToolMessage,
     Usage,
-    parse_arguments,
 )
 from judgekit.traces.sample import Sample
 
@@ -228,9 +227,8 @@ def _call(part: FieldTracker, outputs: Collection[str], unused: Collection[str])
     if name in outputs and not provider:
         text = "" if arguments is None else to_text(arguments)
         return TextPart(text, extra={"tool_name": name, "tool_call_id": identity, **part.leftover()})
-    return ToolCall(
-        name, id=identity, metadata=PROVIDED if provider else {}, **parse_arguments(arguments), extra=part.leftover()
-    )
+    metadata = PROVIDED if provider else None
+    return ToolCall.recorded(name, arguments, id=identity, metadata=metadata, extra=part.leftover())
 
 
 def _usage(counts: FieldTracker | None) -> Usage | None:

@@ -31,7 +31,6 @@ from judgekit.traces.message import (
     TextPart,
     ToolCall,
     ToolMessage,
-    parse_arguments,
 )
 from judgekit.traces.sample import Sample
 
@@ -213,11 +212,11 @@ def _call(part: FieldTracker, steps: list[_Step], read_ids: set[str]) -> None:
     identity = part.id("toolCallId")
     if identity is not None:
         read_ids.add(identity)
-    arguments = parse_arguments(part.take("input", "args", "rawInput"))
+    arguments = part.take("input", "args", "rawInput")
     provided = part.peek("providerExecuted") is True
     result = _outcome(part, str(state), identity, name)
-    call = ToolCall(name, id=identity, metadata=PROVIDED if provided else {}, **arguments, extra=part.leftover())
-    steps[-1].calls.append(call)
+    metadata = PROVIDED if provided else None
+    steps[-1].calls.append(ToolCall.recorded(name, arguments, id=identity, metadata=metadata, extra=part.leftover()))
     if result is not None:
         steps[-1].results.append(result)
         if provided:  # the model went on from here
