@@ -36,7 +36,13 @@ from judgekit.terminal import console, escaped_text
 
 
 @app.command()
-def demo(explain: options.Explain = False) -> None:
+def demo(
+    failures: Annotated[
+        bool,
+        typer.Option("--failures", help="Show what fails in them, with the messages to open, instead of the scores."),
+    ] = False,
+    explain: options.Explain = False,
+) -> None:
     """Score the examples and audit their judge, offline.
 
     Replays judge replies that were written by hand.
@@ -51,9 +57,17 @@ def demo(explain: options.Explain = False) -> None:
         judgekit.AgentGoalAccuracyWithReference(judge),
         goal,
     ]
+    if failures:
+        scorers.append(judgekit.FailureAnalysis(judge))
     samples = list(judgekit.read(folder / "conversations.jsonl", on_error="raise"))
     scored = judgekit.run(samples, scorers, concurrency=1)
-    from judgekit.reports.audit import show_audit  # noqa: PLC0415 - most runs show no audit
+    if failures:
+        from judgekit.failures.finding import find_failures  # noqa: PLC0415 - most runs do not look for them
+        from judgekit.reports.failures import show_failures  # noqa: PLC0415
+
+        show_failures(find_failures(scored), (), 1, console())
+        return
+    from judgekit.reports.audit import show_audit  # noqa: PLC0415 - as above
 
     audited = judgekit.audit(
         judgekit.run(samples, [goal], concurrency=1),

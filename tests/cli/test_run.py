@@ -143,6 +143,17 @@ def test_the_demo_prints_the_numbers_that_counting_by_hand_gives_and_leaves_noth
     assert "judgekit run FILE --scorer tool_call_f1" in ended.out
 
 
+def test_the_demo_of_failures_shows_where_each_began_and_leaves_nothing(cli, tmp_path):
+    code, out, err = cli("demo", "--failures")
+    assert (code, err) == (0, "")
+    assert out.startswith("5 of 14 samples failed visibly: 5 issues (5 new)")
+    places = ["refund_claimed_not_done message 7", "missing_call message 6", "on_topic_refused message 11"]
+    places += ["injected_tool_result message 8", "wrong_argument message 7"]
+    assert [out.count(f"\n  {place}: ") for place in places] == [1] * 5
+    assert "  create_event: duration_minutes got 30, expected 45 (1 of 14 samples)" in out
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_each_example_has_the_value_that_counting_by_hand_gives(cli, example, replayed):
     asked = [word for name in by_hand() for word in ("--scorer", name)]
     ended = cli("run", example, *asked, "--config", replayed, "-o", "rows.jsonl")
