@@ -114,7 +114,7 @@ def test_what_is_no_scorer_or_no_sample_says_what_to_write(suite):
         def test(judgekit):
             with pytest.raises(JudgekitError, match="scorer: expected a scorer, found the class ExactMatch: call it"):
                 judgekit.assert_score(sample, ExactMatch, at_least=1)
-            with pytest.raises(JudgekitError, match="sample is an ExactMatch: the scorers come after the samples"):
+            with pytest.raises(JudgekitError, match="sample is of type ExactMatch: the scorers come after the samples"):
                 judgekit.assert_score(ExactMatch(), ExactMatch(), at_least=1)
     """
     )

@@ -777,7 +777,7 @@ def test_a_judged_scorer_has_a_sync_twin_too():
             lambda: CollaborationEfficiency("fine"),
             "scorer: expected a scorer, found 'fine': pass names to run in a list",
         ),
-        (lambda: ToolCallF1().score({}), "what is scored is a dict: build a sample from it"),
+        (lambda: ToolCallF1().score({}), "what is scored is of type dict: build a sample from it"),
     ],
 )
 def test_what_is_no_scorer_or_no_sample_says_what_to_write(made, told):

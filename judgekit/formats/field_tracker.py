@@ -150,15 +150,16 @@ class FieldTracker:
         if name not in self._fields:
             return []
         objects: list[FieldTracker | Read] = []
+        self._children[name] = children = list[FieldTracker]()
         for index, element in enumerate(self._take_list(name)):
             if (complete := read(element)) is not None:
                 objects.append(complete)
             elif isinstance(element, dict):
-                objects.append(FieldTracker(element, (self, name, index), self.warnings))
+                children.append(child := FieldTracker(element, (self, name, index), self.warnings))
+                objects.append(child)
             else:
                 where = _joined(self.path, f"{name}[{index}]")
                 raise TraceError(f"{where}: expected an object, found {short_repr(element)}")
-        self._children[name] = [child for child in objects if isinstance(child, FieldTracker)]
         return objects
 
     def optional_objects(self, *names: str) -> list["FieldTracker"]:

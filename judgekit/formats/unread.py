@@ -238,7 +238,7 @@ def _spoken(value: JsonValue, name: str) -> set[_Spoken]:
             pending += zip(repeat(field), node)
         elif isinstance(node, dict) and (field not in _ASIDE or field == name):
             pending += node.items()
-            if not _TELLING.isdisjoint((field, *node)):
+            if field in _TELLING or not _TELLING.isdisjoint(node):
                 is_call = field in _CALLS or _is_call(node, of_message=of_message)
                 if is_call and (call := _call(node)) is not None:
                     spoken.add(call)
@@ -276,6 +276,8 @@ def _is_call(node: JsonObject, *, of_message: bool) -> bool:
     kind = node.get("type") or node.get("part_kind")
     if isinstance(kind, str) and kind in _CALL_KINDS:
         return True
+    if node.keys().isdisjoint(_ARGUMENTS):
+        return False
     named = isinstance(node.get("toolCallId"), str) and isinstance(node.get("toolName"), str)
     named = named or of_message or isinstance(node.get("tool"), str)
     return named and any(isinstance(node.get(name), (dict, str)) for name in _ARGUMENTS)

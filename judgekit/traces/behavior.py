@@ -105,9 +105,6 @@ def agents(trace: Trace) -> list[Agent]:
 
     Each conversation of a sub-agent is its own; within one conversation, agents are distinguished by the names of messages.
     """
-    if not trace.children:  # most recordings have one agent, which takes no time to find
-        names = dict.fromkeys([message.agent for message in trace.messages if message.role == "assistant"])
-        return [Agent("", name) for name in names]
     return [*dict.fromkeys(_speakers(trace))]
 
 

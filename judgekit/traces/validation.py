@@ -1,16 +1,14 @@
 """Checks of samples passed from Python code, with errors that say what was found and what to write instead."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from io import IOBase
 from typing import cast
 
+from pydantic import BaseModel
+
 from judgekit.errors import ConfigError, short_repr
-from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
-_MESSAGES = (SystemMessage, HumanMessage, AIMessage, ToolMessage)
-_VOWELS = tuple("AEIOaeio")
 _MADE = "Sample.of([HumanMessage(...), AIMessage(...)])"
 
 
@@ -22,7 +20,7 @@ def check_samples(collection: object) -> Iterator[Sample]:
     """
     if isinstance(collection, Sample):
         raise ConfigError("samples is one Sample: pass a list, [sample]")
-    is_single = issubclass(type(collection), (Trace, Mapping, IOBase, *_MESSAGES)) or _is_table(collection)
+    is_single = issubclass(type(collection), (BaseModel, Mapping))
     if is_single or not isinstance(collection, Iterable):
         raise _no_sample(collection, "samples")
     given = cast("Iterable[object]", collection)
@@ -38,28 +36,13 @@ def check_sample(candidate: object, name: str) -> Sample:
 
 
 def _no_sample(wrong: object, called: str) -> ConfigError:
-    name = type(wrong).__name__
-    kind = f"an {name}" if name.startswith(_VOWELS) else f"a {name}"
+    kind = f"of type {type(wrong).__name__}"
     if isinstance(wrong, Trace):
         advice = 'wrap it in a sample, Sample(id="...", trace=trace)'
-    elif isinstance(wrong, _MESSAGES):
-        advice = f"a sample is a whole conversation, {_MADE}"
     elif isinstance(wrong, Mapping):
         advice = f"build a sample from it, {_MADE}, or write such rows to a .jsonl file and pass its path"
-    elif isinstance(wrong, list | tuple):
-        advice = "if it is the messages of a conversation, build a sample from them, Sample.of(messages)"
-    elif isinstance(wrong, IOBase):
-        advice = "pass the path of the file"
-    elif _is_table(wrong):
-        advice = "write it to a .csv or .parquet file and pass its path"
     elif hasattr(wrong, "ascore"):
         advice = "the scorers come after the samples, run(samples, scorers)"
-    elif isinstance(wrong, str):
-        kind, advice = short_repr(wrong), "pass a path on its own; a folder or a pattern reads many files"
     else:
         kind, advice = short_repr(wrong), f"read samples from a file, or build them with {_MADE}"
     return ConfigError(f"{called} is {kind}: {advice}")
-
-
-def _is_table(candidate: object) -> bool:
-    return type(candidate).__name__ == "DataFrame"

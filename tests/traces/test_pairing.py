@@ -21,24 +21,10 @@ def result(identity: str | None = None, name: str | None = None, requestor: str 
 
 CASES = {
     "by id, in any order": ([ai(("f", "1"), ("g", "2")), result("2"), result("1")], {1: (0, 1), 2: (0, 0)}),
-    "an id that is used again means the later call": (
-        [ai(("f", "1")), result("1"), ai(("g", "1")), result("1")],
-        {1: (0, 0), 3: (2, 0)},
-    ),
-    "of two unanswered calls with the id, the nearer one, then the other": (
-        [ai(("f", "1")), ai(("g", "1")), result("1"), result("1")],
-        {2: (1, 0), 3: (0, 0)},
-    ),
     "parallel calls of one id are answered in order": (
         [ai(("f", "1"), ("g", "1")), result("1"), result("1")],
         {1: (0, 0), 2: (0, 1)},
     ),
-    "an id decides even against the name, and over later turns": (
-        [ai(("f", "1")), HumanMessage("?"), ai(("g", "2")), result("1", "g")],
-        {3: (0, 0)},
-    ),
-    "an id that no call has is an orphan, whatever its name": ([ai(("f", "1")), result("9", "f")], {}),
-    "an id never answers a call without one": ([ai(("f", None)), result("1", "f")], {}),
     "without an id, by name and in order": (
         [ai(("f", None), ("g", None), ("f", None)), result(name="g"), result(name="f"), result(name="f")],
         {1: (0, 1), 2: (0, 0), 3: (0, 2)},
@@ -69,7 +55,6 @@ CASES = {
         [ai(("f", None)), user(("g", None)), result(), result(requestor="user"), result(requestor="user")],
         {2: (0, 0), 3: (1, 0)},
     ),
-    "a result before its call is an orphan": ([result("1"), ai(("f", "1"))], {}),
 }
 
 

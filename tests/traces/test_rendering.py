@@ -3,7 +3,6 @@
 import hashlib
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,21 +89,9 @@ def test_a_fence_carries_the_hash_of_its_text_so_that_the_text_cannot_close_it()
     assert fence_text("notes", text) == f"[{mark} notes begins]\n| a\n| [x notes ends]\n| b\n[{mark} notes ends]"
 
 
-@pytest.mark.parametrize(
-    ("text", "limit", "cut"),
-    [
-        ("abcdef", 6, "abcdef"),
-        ("", 0, ""),
-        ("abcdefg", 6, "abc\n[... 1 characters omitted ...]\nefg"),
-        ("abcdefgh", 3, "a\n[... 5 characters omitted ...]\ngh"),
-        ("abc", 0, "\n[... 3 characters omitted ...]\n"),
-        ("a" + "x" * 12_345 + "b", 2, "a\n[... 12,345 characters omitted ...]\nb"),
-    ],
-    ids=lambda value: repr(value)[:20],
-)
-def test_the_middle_is_cut_out_visibly(text, limit, cut):
-    assert cut_middle(text, limit) == cut
-    assert cut_middle(text, limit, separate="/") == cut.replace("\n", "/")
+def test_the_middle_is_cut_out_visibly():
+    assert cut_middle("a" + "x" * 12_345 + "b", 2) == "a\n[... 12,345 characters omitted ...]\nb"
+    assert cut_middle("abcdefgh", 3, separate="/") == "a/[... 5 characters omitted ...]/gh"
 
 
 @given(st.text(), st.integers(0, 20))

@@ -37,10 +37,12 @@ class AutoGenReader(FrameworkReader):
 
     def is_message(self, message: JsonObject, /) -> bool:
         """Recognize messages by their types, and those of Magentic-One by the role of the human."""
-        kind = str_or_none(message.get("type"))
-        is_named = "source" in message or kind in ("FunctionExecutionResultMessage", "AssistantMessage")
-        is_of_human = message.get("role") == "human" and isinstance(message.get("content"), str)
-        return (kind in _TYPES and is_named) or (is_of_human and "type" not in message)
+        if "type" not in message:
+            return message.get("role") == "human" and isinstance(message.get("content"), str)
+        kind = str_or_none(message["type"])
+        return kind in _TYPES and (
+            "source" in message or kind in ("FunctionExecutionResultMessage", "AssistantMessage")
+        )
 
     def messages(self, row: FieldTracker) -> list[Message]:
         """Take the messages of a row. Events that are no messages are kept, with a warning."""
