@@ -75,9 +75,8 @@ async def build_client(
     provider = await run_in_thread(lambda: provider_client(judge))
     closing.push_async_callback(provider.aclose)
     asking: Layer = provider
-    server = _open_redis(judge.cache) if isinstance(judge.cache, RedisAddress) else None
     if not isinstance(provider, OfflineClient):  # requests that are not sent are neither counted nor delayed
-        account = _account(judge, server, account, closing)
+        account = _account(judge, account, closing)
         asking = CallRecorder(provider, judge.price)
         if spending is not None:  # next to the provider, so that what only waits to be sent reserves nothing
             price = None if judge.budget.usd is None else judge.known_price
@@ -124,14 +123,12 @@ def _warn_uncached(model: str, client: str) -> None:
     _log.warning("%s: replies are not cached, because the client has no identity: give %s one", model, client)
 
 
-def _account(
-    judge: JudgeSettings, server: "RedisServer | None", own: Account | None, closing: AsyncExitStack
-) -> Account:
+def _account(judge: JudgeSettings, own: Account | None, closing: AsyncExitStack) -> Account:
     """Return the account of a judge; its limits apply until ``closing``."""
     if judge.client is not None:
         account = own or Account()
-    elif server is not None:
-        account = get_account((*judge.account, judge.cache), partial(_share_rates, server, judge.account))
+    elif isinstance(judge.cache, RedisAddress):
+        account = get_account((*judge.account, judge.cache), partial(_share_rates, judge.cache, judge.account))
     else:
         account = get_account(judge.account)
     if account.shared is not None:
@@ -177,7 +174,8 @@ def _open_redis(address: RedisAddress) -> "RedisServer":
     return RedisServer(address)
 
 
-def _share_rates(server: "RedisServer", account: tuple[str, str | None]) -> "RedisRates":
+def _share_rates(address: RedisAddress, account: tuple[str, str | None]) -> "RedisRates":
+    server = _open_redis(address)
     from judgekit.judges.limits.redis_rates import RedisRates  # noqa: PLC0415 - an extra
 
     return RedisRates(server, account)

@@ -105,9 +105,9 @@ def cli(monkeypatch, capsys) -> Callable[..., Ended]:
 
 _COMMAND = """
 import os, signal
-import judgekit.judges.cache.cache, judgekit.judges.cache.reply_file
+import judgekit.judges.cache.cache, judgekit.judges.cache.replies
 from judgekit.cli import main
-judgekit.judges.cache.cache.CLAIM_LEASE_SECONDS = judgekit.judges.cache.reply_file.CLAIM_LEASE_SECONDS = float(os.environ.get("TEST_LEASE", "0.2"))  # what was under way when it was killed is asked soon
+judgekit.judges.cache.cache.CLAIM_LEASE_SECONDS = judgekit.judges.cache.replies.CLAIM_LEASE_SECONDS = float(os.environ.get("TEST_LEASE", "0.2"))  # what was under way when it was killed is asked soon
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may have switched it off
     main()

@@ -10,8 +10,7 @@ from typing import Literal, TypeAlias
 from uuid import uuid4
 
 from judgekit.errors import ReplayError, StoreError
-from judgekit.judges.cache.replies import Claim
-from judgekit.judges.cache.reply_file import CLAIM_LEASE_SECONDS
+from judgekit.judges.cache.replies import CLAIM_LEASE_SECONDS, Claim
 from judgekit.judges.cache.store import RecordedDigests, ReplySource, ReplyStore
 from judgekit.judges.cache.textless_replies import without_judge_text
 from judgekit.judges.request import Layer, Reply, Request

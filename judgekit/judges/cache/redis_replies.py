@@ -12,8 +12,7 @@ from fnmatch import fnmatchcase
 from pydantic_core import from_json
 
 from judgekit.errors import StoreError, count_text, truncated
-from judgekit.judges.cache.replies import Claim, RecordedReply
-from judgekit.judges.cache.reply_file import CLAIM_LEASE_SECONDS
+from judgekit.judges.cache.replies import CLAIM_LEASE_SECONDS, Claim, RecordedReply
 from judgekit.judges.providers.bodies import MAX_REPLY_BYTES
 from judgekit.judges.redis.address import SIGNING_VARIABLE, cache_secret
 from judgekit.judges.redis.server import RedisServer, script
