@@ -121,13 +121,15 @@ class Account:
                     if (new := self._failures.get(name)) is not None and new is not failure:
                         raise copy(new)
                 wait = None
-                if self._first(waiting.loop) is waiting:
-                    if (sent := self._start(tokens, slot)) is not None:
-                        return sent
-                    wait = self._wait(slot)
-                    if self.shared is not None and slot is None and wait is not None:
-                        slot = monotonic() + await self.shared.take(judge, self._seconds(1, tokens))
-                        continue
+                with self._lock:
+                    if self._first(waiting.loop) is waiting and self.concurrency.free:
+                        wait = self._wait(slot)
+                        if wait == 0 and (self.shared is None or slot is not None):
+                            self._use(self._seconds(1, tokens), monotonic())
+                            return self.concurrency.acquire()
+                if wait is not None and self.shared is not None and slot is None:
+                    slot = monotonic() + await self.shared.take(judge, self._seconds(1, tokens))
+                    continue
                 with suppress(TimeoutError):
                     async with asyncio.timeout(wait):
                         await waiting.changed.wait()
@@ -142,37 +144,20 @@ class Account:
 
     def _first(self, loop: asyncio.AbstractEventLoop) -> _Waiting | None:
         """Return the first request in line of an event loop, since another loop may be blocked."""
-        with self._lock:
-            return next((waiting for waiting in self._line if waiting.loop is loop), None)
+        return next((waiting for waiting in self._line if waiting.loop is loop), None)
 
-    def _wait(self, slot: float | None) -> float | None:
-        """Return the seconds until the next request may start; ``None`` if that is unknown.
-
-        A request may not start before its ``slot``, the time that it has by the rates of all machines.
-        """
-        with self._lock:
-            if not self.concurrency.free:
-                return None
-            free = [at for at, limit in zip(self._free_at, self.per_minute, strict=True) if limit]
-            return max(0.0, max(self._paused_until, *(free if slot is None else [slot]), 0.0) - monotonic())
-
-    def _start(self, tokens: int, slot: float | None) -> int | None:
-        """Count a request that starts now, and return its time for `finish`; ``None`` if it has to wait."""
-        with self._lock:
-            if (self.shared is not None and slot is None) or self._wait(slot) != 0:
-                return None
-            now = monotonic()
-            self._free_at = [max(at, now) for at in self._free_at]
-            self._use(self._seconds(1, tokens))
-            return self.concurrency.acquire()
+    def _wait(self, slot: float | None) -> float:
+        """Return the seconds until the next request may start, in its ``slot`` if all machines share the rates."""
+        free = [at for at, limit in zip(self._free_at, self.per_minute, strict=True) if limit]
+        return max(0.0, max(self._paused_until, *(free if slot is None else [slot]), 0.0) - monotonic())
 
     def _seconds(self, requests: int, tokens: int) -> list[float | None]:
         """Return the seconds that requests and tokens take; ``None`` without a limit."""
         pairs = zip((requests, tokens), self.per_minute, strict=True)
         return [None if limit is None else units * 60 / limit for units, limit in pairs]
 
-    def _use(self, seconds: list[float | None]) -> None:
-        self._free_at = [at + (more or 0.0) for at, more in zip(self._free_at, seconds, strict=True)]
+    def _use(self, seconds: list[float | None], now: float = 0.0) -> None:
+        self._free_at = [max(at, now) + (more or 0.0) for at, more in zip(self._free_at, seconds, strict=True)]
 
     def finish(self, sent: int, error: BaseException | None) -> None:
         """Count a request that ended, successfully or with an error."""
