@@ -93,19 +93,19 @@ def read_request(request: FieldTracker) -> tuple[list[Message], list[ToolDefinit
     return [*messages, *_contents(request)], tools
 
 
-def read_response(chunks: Sequence[FieldTracker], candidate: int = 0) -> list[Message]:
-    """Read the answer of one candidate. Without candidates, as for a blocked prompt, it is an empty message.
+def read_response(chunks: Sequence[FieldTracker]) -> list[Message]:
+    """Read the first candidate. Without candidates, as for a blocked prompt, it is an empty message.
 
     Values of earlier chunks of a streamed response, such as token counts, are left in them if the last chunk has other
     values. A response that holds no answer gives no message.
     """
     streamed = len(chunks) > 1
-    candidates = [answer for chunk in chunks for answer in chunk.objects("candidates")]
+    candidates = [answer for chunk in chunks for answer in _first_candidates(chunk)]
     if not candidates and not any(name in chunk for chunk in chunks for name in OUTCOME_FIELDS):
         return []
     parts: list[FieldTracker | JsonValue] = []
     for answer in candidates:
-        answer.take_if("index", candidate)
+        answer.take_if("index", 0)
         if content := answer.maybe_object("content"):
             content.take_if("role", "model", "")
             parts += list_or_single(content, "parts")
@@ -127,6 +127,15 @@ def read_response(chunks: Sequence[FieldTracker], candidate: int = 0) -> list[Me
         },
         extra=candidates[-1].leftover() if candidates else {},
     )
+
+
+def _first_candidates(chunk: FieldTracker) -> list[FieldTracker]:
+    """Return the first candidate of a response. Chunks of a streamed one may hold others alone."""
+    candidates = chunk.objects("candidates")
+    first = [answer for answer in candidates[:1] if answer.peek("index") in (None, 0)]
+    if len(candidates) > len(first):
+        chunk.warn("of several candidates, only the first is read; the others are kept in extra", "candidates")
+    return first
 
 
 def _blocked(chunks: Sequence[FieldTracker]) -> str | None:

@@ -1,8 +1,7 @@
-"""Evaluations of Google's Agent Development Kit: eval sets, tests of its first versions, and results.
+"""Evaluations of Google's Agent Development Kit: eval sets and results.
 
 {"eval_set_id": "s", "eval_cases": [{"eval_id": "c", "conversation": [{"user_content": {"parts": [...]}, "final_response": {...},
   "intermediate_data": {"tool_uses": [{"name", "args"}], ...}}]}]}
-[{"query": "Roll a die", "expected_tool_use": [{"tool_name": "roll", "tool_input": {"sides": 6}}], "reference": "A 5"}]
 {"eval_set_result_id": "r", "eval_case_results": [{"eval_id", "session_id", "overall_eval_metric_results": [{"metric_name", "score"}],
   "eval_metric_result_per_invocation": [{"actual_invocation": {...}, "expected_invocation": {...}}]}]}
 """
@@ -20,7 +19,7 @@ from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import combined_source, label_source
 from judgekit.formats.readers.adk import read_events, read_time, warn_of_agent_tools
 from judgekit.formats.readers.base import RowReader, as_records, build_sample, first_record, group_name
-from judgekit.formats.values import as_list, lookup, parse_if_json, without
+from judgekit.formats.values import lookup, parse_if_json, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.recording import Label
 from judgekit.traces.sample import Sample
@@ -53,26 +52,21 @@ class ADKEvalReader(RowReader):
     """
 
     name = "adk-eval"
-    shape = 'adk-eval: {"eval_set_id", "eval_cases": [{"eval_id", "conversation": [...]}]}, or [{"query", "expected_tool_use", "reference"}]'
+    shape = 'adk-eval: {"eval_set_id", "eval_cases": [{"eval_id", "conversation": [...]}]}'
 
     def recognizes(self, value: JsonValue) -> bool:
-        """Recognize cases by ``eval_id``, and turns of old tests by expected tool uses."""
+        """Recognize cases by ``eval_id``, and sets of them by their name."""
         first = first_record(_decoded(value))
         if not isinstance(first, dict):
             return False
         named = "eval_id" in first or "evalId" in first
-        return (
-            any(isinstance(first.get(name), list) for name in (*_CASES, *_RESULTS))
-            or any(map(_is_turn, [first, *as_list(first.get("data"))[:1]]))
-            or (named and any(name in first for name in (*_CONVERSATION, *_INVOCATIONS)))
+        return any(isinstance(first.get(name), list) for name in (*_CASES, *_RESULTS)) or (
+            named and any(name in first for name in (*_CONVERSATION, *_INVOCATIONS))
         )
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """Return cases and results, each with the fields of the whole set. A list of turns is one conversation."""
-        document = _decoded(document)
-        if _is_turn(first_record(document)):
-            return [{"data": as_records(document)}]
-        return [record for row in as_records(document) for record in _cases(row)]
+        """Return cases and results, each with the fields of the whole set."""
+        return [record for row in as_records(_decoded(document)) for record in _cases(row)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one case, or the result of one."""
@@ -81,14 +75,14 @@ class ADKEvalReader(RowReader):
             return _result(row, index)
         expected: list[_Expected] = []
         messages: list[Message] = []
-        for turn, invocation in enumerate(row.objects("conversation", "data"), 1):
+        for turn, invocation in enumerate(row.objects("conversation"), 1):
             expected.append(_expected(invocation, turn))
             messages += _user_messages(invocation)
         if not messages:
             simulated = " (its user is simulated)" if any(name in row for name in _CONVERSATION) else ""
             raise TraceError(f"the case contains no messages{simulated}")
         row.warn("contains expected results but no agent run; only the user's messages are read")
-        identity = row.id("eval_id", "evalId", "name")
+        identity = row.id("eval_id", "evalId")
         return build_sample(row, index, {"messages": messages}, identity=identity, **_references(expected))
 
 
@@ -135,9 +129,7 @@ def _references(expected: Sequence[_Expected]) -> dict[str, object]:
 def _user_messages(invocation: FieldTracker) -> list[Message]:
     """Read the user's message, with the leftover of its invocation."""
     content = invocation.object("user_content", "userContent")
-    query = invocation.text("query")
-    messages: list[Message] = [] if query is None else [HumanMessage(query)]
-    messages += read_content(content, HumanMessage) if content else []
+    messages = read_content(content, HumanMessage) if content else []
     if not messages:
         raise invocation.type_error("user_content", "the user's message")
     when = read_time(invocation, "creation_timestamp", "creationTimestamp")
@@ -161,8 +153,6 @@ def _actual_messages(invocation: FieldTracker) -> list[Message]:
 
 def _expected(invocation: FieldTracker, turn: int) -> _Expected:
     calls: list[JsonObject] | None = None
-    if "expected_tool_use" in invocation:
-        calls = [_expected_call(call, turn) for call in invocation.objects("expected_tool_use")]
     if data := invocation.object("intermediate_data", "intermediateData"):
         calls = [_expected_call(call, turn) for call in data.objects("tool_uses", "toolUses")]
         for event in data.objects("invocation_events", "invocationEvents"):
@@ -170,7 +160,7 @@ def _expected(invocation: FieldTracker, turn: int) -> _Expected:
             for part in content.objects("parts") if content else ():
                 if call := part.object("function_call", "functionCall"):
                     calls.append(_expected_call(call, turn))
-    answer = invocation.text("reference")
+    answer = None
     if final := invocation.object("final_response", "finalResponse"):
         texts = [text for part in final.objects("parts") if not part.peek("thought") and (text := part.text("text"))]
         answer = "\n".join(texts)
@@ -179,8 +169,7 @@ def _expected(invocation: FieldTracker, turn: int) -> _Expected:
 
 
 def _expected_call(call: FieldTracker, turn: int) -> JsonObject:
-    name = tool_name(call, "name", "tool_name")
-    args = call.take("args", "tool_input")
+    name, args = tool_name(call, "name"), call.take("args")
     fields: JsonObject = {"name": name, "args": {} if args is None else args, "id": call.id("id"), "turn": turn}
     return {**fields, "extra": call.leftover()}
 
@@ -211,10 +200,6 @@ def _cases(document: JsonValue) -> list[JsonValue]:
                 about = without(document, name)
                 return [{**case, known_as: about} if isinstance(case, dict) else case for case in cases]
     return [document]
-
-
-def _is_turn(value: JsonValue) -> bool:
-    return isinstance(value, dict) and "query" in value and "expected_tool_use" in value
 
 
 def _decoded(document: JsonValue) -> JsonValue:

@@ -4,7 +4,7 @@
 {"request": {"contents": [...]}, "response": {"candidates": [{"content": {"role": "model", "parts": [...]}}]}}
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from pydantic import JsonValue
 
@@ -30,7 +30,7 @@ from judgekit.formats.readers.base import (
     take_response,
 )
 from judgekit.formats.values import as_list, as_object, head, lookup, objects_in, str_or_none
-from judgekit.traces.message import JsonObject, Message, SystemMessage
+from judgekit.traces.message import Message, SystemMessage
 from judgekit.traces.sample import Sample
 
 _HISTORY = ("automaticFunctionCallingHistory", "automatic_function_calling_history")
@@ -41,7 +41,7 @@ _OF_EVENTS = frozenset(("author", "content"))
 
 
 class GeminiReader(RowReader):
-    """A reader of requests and responses. Each candidate is a conversation, and those of one response are a group."""
+    """A reader of requests and responses."""
 
     name = "gemini"
     shape = 'gemini: {"contents": [{"role": "user", "parts": [{"text": ...}]}]}, {"candidates": [...]}, or {"request", "response"}'
@@ -52,8 +52,7 @@ class GeminiReader(RowReader):
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return a list as the contents of one conversation, the chunks of one response, or many records."""
-        rows = [document] if _is_contents(document) or _is_stream(document) else as_records(document)
-        return [record for row in rows for record in _by_candidate(row)]
+        return [document] if _is_contents(document) or _is_stream(document) else as_records(document)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one conversation, named by its response's id if there is one."""
@@ -69,14 +68,10 @@ class GeminiReader(RowReader):
         # The responses with a shorter history are part of the longest one.
         responses = [response for response in responses if len(_history(response)) == longest]
         messages = _with_history(messages, responses, request)
-        facts: dict[str, object] = {}
-        if (candidate := row.count("candidate")) is not None:
-            facts["group"] = identity or str(index - candidate)
-            identity = f"{facts['group']}#{candidate}"
-        messages = append_reply(messages, read_response(responses, candidate or 0), row)
+        messages = append_reply(messages, read_response(responses), row)
         if not messages:
             raise TraceError(f"{row.path or 'the record'}: contains no messages")
-        return build_sample(row, index, {"messages": messages, "tools": tools}, identity=identity, **facts)
+        return build_sample(row, index, {"messages": messages, "tools": tools}, identity=identity)
 
 
 def _is_record(value: JsonValue) -> bool:
@@ -157,40 +152,6 @@ def _is_stream(value: JsonValue) -> bool:
     candidates = [candidate for chunk in chunks[:-1] for candidate in objects_in(chunk.get("candidates"))]
     is_finished = any(candidate.get("finishReason") or candidate.get("finish_reason") for candidate in candidates)
     return "None" not in ids or not is_finished
-
-
-def _by_candidate(row: JsonValue) -> list[JsonValue]:
-    """Return one record for each candidate, without the others."""
-    record: JsonObject = row if isinstance(row, dict) else {"response": row}
-    response = record.get("response", record)
-    chunks = as_records(response)
-    numbered = [_numbered_candidates(chunk, streamed=len(chunks) > 1) for chunk in chunks]
-    numbers = sorted({number for candidates in numbered for number in candidates})
-    if numbers in ([], [0]):
-        return [row]
-    records: list[JsonValue] = []
-    for position, number in enumerate(numbers):
-        pairs = zip(chunks, numbered, strict=True)
-        own = [_with_candidates(chunk, candidates.get(number, [])) for chunk, candidates in pairs]
-        whole = own if isinstance(response, list) else own[0]
-        about = whole if response is record and isinstance(whole, dict) else {**record, "response": whole}
-        records.append({**about, "candidate": position})
-    return records
-
-
-def _numbered_candidates(chunk: JsonValue, *, streamed: bool) -> Mapping[int, list[JsonValue]]:
-    """Return the candidates of a response by number: by position, or in chunks by their own index."""
-    numbered: dict[int, list[JsonValue]] = {}
-    for position, candidate in enumerate(as_list(lookup(chunk, "candidates"))):
-        index = lookup(candidate, "index") if streamed else None
-        numbered.setdefault(index if isinstance(index, int) else position, []).append(candidate)
-    return numbered
-
-
-def _with_candidates(chunk: JsonValue, candidates: list[JsonValue]) -> JsonValue:
-    if isinstance(chunk, dict) and isinstance(chunk.get("candidates"), list):
-        return {**chunk, "candidates": candidates}
-    return chunk
 
 
 def _responses(row: FieldTracker, record: JsonValue) -> list[FieldTracker]:

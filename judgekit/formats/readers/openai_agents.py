@@ -1,9 +1,8 @@
-r"""Traces that the OpenAI Agents SDK exports, and run states that it saves.
+r"""Traces that the OpenAI Agents SDK exports.
 
 {"object": "trace", "id": "trace_1", "workflow_name": "Support", "group_id": null, "metadata": null}
 {"object": "trace.span", "id": "span_2", "trace_id": "trace_1", "parent_id": "span_1", "started_at": "...",
  "span_data": {"type": "function", "name": "f", "input": "{\"a\": 1}", "output": "2"}, "error": null, ...}
-{"$schemaVersion": "1.21", "original_input": "Hi", "generated_items": [{"type": ..., "raw_item": {...}}], ...}
 """
 
 from pydantic import JsonValue
@@ -11,7 +10,7 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError
 from judgekit.formats.blocks import openai_chat
 from judgekit.formats.blocks.common import tool_name
-from judgekit.formats.blocks.openai_responses import ItemMessages, is_items, read_items, read_response, read_usage
+from judgekit.formats.blocks.openai_responses import is_items, read_items, read_response, read_usage
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.merging import SpanStep, merge_steps
 from judgekit.formats.readers.base import as_records, build_sample
@@ -32,27 +31,25 @@ _SILENT = (
 
 
 class OpenAIAgentsReader:
-    """A reader of exported traces, in a list or in lines, and run states.
+    """A reader of exported traces, in a list or in lines.
 
-    Agents that are called as tools become children of the trace. Source: the SDK's ``agents.tracing`` and
-    ``RunState.to_json``.
+    Agents that are called as tools become children of the trace. Source: the SDK's ``agents.tracing``.
     """
 
     name = "openai-agents"
     joins_lines = True
-    shape = 'openai-agents: {"object": "trace" | "trace.span", ...} in each line, or {"$schemaVersion": ...}'
+    shape = 'openai-agents: {"object": "trace" | "trace.span", ...} in each line'
 
     def recognizes(self, value: JsonValue) -> bool:
-        """Recognize rows by their ``object``, and run states by their schema version."""
-        row = next(iter(_rows(value)), None)
-        return isinstance(row, dict) and (row.get("object") in ("trace", "trace.span") or _is_state(row))
+        """Recognize rows by their ``object``."""
+        return lookup(next(iter(_rows(value)), None), "object") in ("trace", "trace.span")
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """Return each trace with its spans, and each run state."""
+        """Return each trace with its spans."""
         records: list[JsonValue] = []
         traces: dict[str, tuple[JsonObject, list[JsonValue]]] = {}
         for row in _rows(document):
-            if not isinstance(row, dict) or _is_state(row):
+            if not isinstance(row, dict):
                 records.append(row)
                 continue
             whole = row.get("object") == "trace"
@@ -68,60 +65,34 @@ class OpenAIAgentsReader:
         return records
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """Read one trace or one run state."""
+        """Read one trace."""
         row = FieldTracker.of(record)
-        return _state(row, index) if "$schemaVersion" in row else _trace(row, index)
+        head = row.object("trace") or FieldTracker({})
+        spans = read_spans(row)
+        steps = list(map(_step, spans))
+        if not any(step.input_messages or step.output_messages or step.call for step in steps):
+            raise TraceError(f"contains no messages: {_SILENT}")
+        if not any(step.input_messages or step.output_messages for step in steps):
+            row.warn(f"only tool calls; {_SILENT}")
+        # The SDK calls a run a task, and writes its span as a custom one.
+        runs = [span for span in spans if lookup(span.attributes.peek("data"), "sdk_span_type") == "task"]
+        data = runs[0].attributes.object("data") if len(runs) == 1 else None
+        errors = [step.span.error for step in steps if step.kind == "agent" or step.span in runs]
+        error = next((error for error in reversed(errors) if error), None)
+        trace = {
+            **merge_steps(steps),
+            "usage": _usage(data),
+            "termination": error,
+            **({"error": error} if error else {}),
+        }
+        group = head.text("group_id")
+        facts = {} if group is None else {"group": group}
+        return build_sample(row, index, trace, identity=head.id("id") or spans[0].trace_id, **facts)
 
 
 def _rows(document: JsonValue) -> list[JsonValue]:
     posted = document.get("data") if isinstance(document, dict) and "object" not in document else None
     return posted if isinstance(posted, list) else as_records(document)
-
-
-def _is_state(row: JsonObject) -> bool:
-    return "$schemaVersion" in row and bool(row.keys() & {"original_input", "originalInput"})
-
-
-def _state(row: FieldTracker, index: int) -> Sample:
-    """Read a run state: its input and the items of the run so far. The responses repeat these items."""
-    conversation = ItemMessages()
-    for name in ("original_input", "originalInput"):
-        if isinstance(text := row.peek(name), str):
-            row.take(name)
-            conversation.add(FieldTracker({"role": "user", "content": text}))
-        else:
-            for item in row.objects(name):
-                conversation.add(item)
-    for item in row.objects("session_items", "generated_items", "generatedItems"):
-        # A call that waits for approval also appears before this item.
-        if item.peek("type") != "tool_approval_item" and (raw := item.object("raw_item", "rawItem")) is not None:
-            conversation.add(raw, agent=str_or_none(lookup(item.peek("agent"), "name")))
-    messages = conversation.messages()
-    if not messages:
-        raise row.type_error("original_input", "input: contains no messages")
-    if "previous_response_id" in row or "previousResponseId" in row:
-        row.warn("part of the history is not in the file, but in a previous response")
-    trace = {"messages": messages, "usage": _usage(row.maybe_object("context"))}
-    return build_sample(row, index, trace, identity=row.id("conversation_id", "conversationId"))
-
-
-def _trace(row: FieldTracker, index: int) -> Sample:
-    head = row.object("trace") or FieldTracker({})
-    spans = read_spans(row)
-    steps = list(map(_step, spans))
-    if not any(step.input_messages or step.output_messages or step.call for step in steps):
-        raise TraceError(f"contains no messages: {_SILENT}")
-    if not any(step.input_messages or step.output_messages for step in steps):
-        row.warn(f"only tool calls; {_SILENT}")
-    # The SDK calls a run a task, and writes its span as a custom one.
-    runs = [span for span in spans if lookup(span.attributes.peek("data"), "sdk_span_type") == "task"]
-    data = runs[0].attributes.object("data") if len(runs) == 1 else None
-    errors = [step.span.error for step in steps if step.kind == "agent" or step.span in runs]
-    error = next((error for error in reversed(errors) if error), None)
-    trace = {**merge_steps(steps), "usage": _usage(data), "termination": error, **({"error": error} if error else {})}
-    group = head.text("group_id")
-    facts = {} if group is None else {"group": group}
-    return build_sample(row, index, trace, identity=head.id("id") or spans[0].trace_id, **facts)
 
 
 def _usage(holder: FieldTracker | None) -> Usage | None:

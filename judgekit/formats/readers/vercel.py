@@ -34,21 +34,19 @@ from judgekit.traces.message import (
 )
 from judgekit.traces.sample import Sample
 
-_ROLES = ("system", "user", "assistant", "tool", "data")
+_ROLES = ("system", "user", "assistant", "tool")
 _DECISIVE_PARTS = ("step-start", "dynamic-tool", "tool-invocation", "source-url", "source-document")
 _DECISIVE_CONTENT = ("tool-call", "tool-result", "tool-approval-request", "tool-approval-response", "reasoning-file")
 _KEPT = ("data-", "source", "tool-approval-", "reasoning-file")
 """Prefixes of kinds of parts that hold nothing of the conversation."""
-_STREAMING = ("input-streaming", "partial-call")
 _STATES = (
-    *_STREAMING,
-    *("input-available", "call", "approval-requested", "approval-responded"),
-    *("output-available", "result", "output-error", "output-denied"),
+    *("input-streaming", "input-available", "approval-requested", "approval-responded"),
+    *("output-available", "output-error", "output-denied"),
 )
 
 
 class VercelReader(MessagesReader):
-    """A reader of rows with ``messages`` and of bare lists, also of UI messages of version 4 (``toolInvocations``).
+    """A reader of rows with ``messages`` and of bare lists.
 
     A UI message holds several answers of the model, each of which becomes a message. Source: ``ui-messages.ts`` and
     the types of model messages in the AI SDK.
@@ -75,8 +73,6 @@ class VercelReader(MessagesReader):
 
 
 def _is_message(message: JsonObject) -> bool:
-    if isinstance(message.get("toolInvocations"), list):
-        return True
     if isinstance(parts := message.get("parts"), list):
         return any(map(_is_ui_part, objects_in(head(parts))))
     content = message.get("content")
@@ -111,42 +107,22 @@ def _read(message: FieldTracker) -> list[Message]:
     if role == "tool":
         return _tool(message)
     identity, moment = message.id("id"), message.time("createdAt")
-    parts = read_parts(_parts(message), _part)
-    content = to_content([*parts, *map(_media, message.optional_objects("experimental_attachments"))])  # of version 4
+    content = to_content(read_parts(_parts(message), _part))
     metadata = (message.maybe_object("metadata") or FieldTracker({})).leftover()
-    extra = message.leftover()
     kind = HumanMessage if role == "user" else SystemMessage
-    if role == "data":  # of version 3, for the developer's use
-        extra["role"] = role
-    return [kind(content, id=identity, timestamp=moment, metadata=metadata, extra=extra)]
+    return [kind(content, id=identity, timestamp=moment, metadata=metadata, extra=message.leftover())]
 
 
 def _parts(message: FieldTracker) -> Sequence[FieldTracker | JsonValue]:
-    """Take the parts of a message from wherever they are."""
-    if "parts" not in message:
-        return content_items(message, "a list of parts")
-    content, parts = message.peek("content"), message.items("parts")
-    texts = [text for part in parts if isinstance(part, FieldTracker) and isinstance(text := part.peek("text"), str)]
-    if isinstance(content, str) and content in "".join(texts):
-        message.take("content")  # version 4 repeats it
-    return parts
+    """Take the parts of a UI message, or those of a message to a model."""
+    return message.items("parts") if "parts" in message else content_items(message, "a list of parts")
 
 
 def _assistant(message: FieldTracker) -> list[Message]:
     identity, moment = message.id("id"), message.time("createdAt")
     steps = [_Step()]
-    has_thought = isinstance(message.peek("reasoning"), str) and "parts" not in message
-    if has_thought and (thought := message.text("reasoning")):
-        steps[0].parts.append(ReasoningPart(thought))
-    read_ids: set[str] = set()
-    parts = _parts(message)
-    invoked = message.objects("toolInvocations") if isinstance(message.peek("toolInvocations"), list) else []
-    if parts and not isinstance(parts[0], FieldTracker):  # version 4 without parts: the text comes after the calls
-        _invocations(invoked, steps, read_ids)
-        invoked = []
-    for part in parts:
-        _add(part, steps, read_ids)
-    _invocations(invoked, steps, read_ids)
+    for part in _parts(message):
+        _add(part, steps)
     messages: list[Message] = []
     for step in [step for step in steps if step.parts or step.calls] or steps[:1]:
         reply = AIMessage(to_content(step.parts), tool_calls=step.calls, id=identity, timestamp=moment)
@@ -156,21 +132,7 @@ def _assistant(message: FieldTracker) -> list[Message]:
     return [messages[0].model_copy(update=about), *messages[1:]]
 
 
-def _invocations(invocations: Sequence[FieldTracker], steps: list[_Step], read_ids: set[str]) -> None:
-    """Read the list of calls of version 4, which the parts may repeat."""
-    step: JsonValue = None
-    for invocation in invocations:
-        if isinstance(identity := invocation.peek("toolCallId"), str) and identity in read_ids:
-            continue  # it stays in the message's extra
-        if step is not None and invocation.peek("step") != step:
-            steps.append(_Step())
-        step = invocation.peek("step")
-        _call(invocation, steps, read_ids)
-    if invocations and steps[-1].results:
-        steps.append(_Step())
-
-
-def _add(part: FieldTracker | JsonValue, steps: list[_Step], read_ids: set[str]) -> None:
+def _add(part: FieldTracker | JsonValue, steps: list[_Step]) -> None:
     kind = part.peek("type") if isinstance(part, FieldTracker) else None
     if not isinstance(part, FieldTracker) or not isinstance(kind, str):
         steps[-1].parts += read_parts([part], _part)
@@ -179,24 +141,21 @@ def _add(part: FieldTracker | JsonValue, steps: list[_Step], read_ids: set[str])
         steps.append(_Step())
         if rest := part.leftover():
             steps[-1].parts.append(OtherPart({"type": kind, **rest}))
-    elif kind == "tool-invocation" and (inner := part.object("toolInvocation")) is not None:
-        part.take("type")
-        _call(inner, steps, read_ids)
     elif kind == "tool-result":
         steps[-1].results.append(_tool_result(part))
         steps.append(_Step())
     elif kind == "tool-call" or (
         kind not in _DECISIVE_CONTENT and kind.startswith(("tool-", "dynamic-tool")) and "toolCallId" in part
     ):
-        _call(part, steps, read_ids)
+        _call(part, steps)
     else:
         steps[-1].parts.append(_part(part))
 
 
-def _call(part: FieldTracker, steps: list[_Step], read_ids: set[str]) -> None:
+def _call(part: FieldTracker, steps: list[_Step]) -> None:
     """Read a call, and its result if its state shows one. Only UI messages have states."""
     state, kind = part.peek("state"), part.peek("type")
-    if state in _STREAMING:
+    if state == "input-streaming":
         part.warn("an unfinished call, kept as a part of the message")
         steps[-1].parts.append(OtherPart(part.leftover()))
         return
@@ -210,8 +169,6 @@ def _call(part: FieldTracker, steps: list[_Step], read_ids: set[str]) -> None:
     if kind != "dynamic-tool":
         part.take("type")
     identity = part.id("toolCallId")
-    if identity is not None:
-        read_ids.add(identity)
     arguments = part.take("input", "args", "rawInput")
     provided = part.peek("providerExecuted") is True
     result = _outcome(part, str(state), identity, name)
@@ -230,8 +187,6 @@ def _outcome(part: FieldTracker, state: str, identity: str | None, name: str) ->
         output = part.take("output")
         if part.peek("preliminary") is True:
             failed, metadata = None, {"preliminary": True}
-    elif state == "result":  # version 4 does not record whether it failed
-        failed, output = None, part.take("result")
     elif state == "output-error":
         failed, output = True, part.take("errorText")
     elif state == "output-denied":

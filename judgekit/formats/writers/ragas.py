@@ -36,7 +36,7 @@ class RagasWriter:
             row["reference_topics"] = list(sample.reference_topics)
         if isinstance(rubrics := sample.fields.get("rubrics"), dict):
             row["rubrics"] = {name: text for name, text in rubrics.items() if isinstance(text, str)}
-        return verify_row(sample, index, row, RagasReader())[0]
+        return verify_row(sample, index, row, RagasReader())
 
 
 def _fitting(messages: Sequence[Message]) -> Iterator[HumanMessage | AIMessage | ToolMessage]:

@@ -60,19 +60,6 @@ CASES = {
     ],
     "creation_timestamp": 1.5,
 }
-OLD = [
-    {
-        "query": "Roll a die",
-        "expected_tool_use": [{"tool_name": "roll", "tool_input": {"sides": 6}}],
-        "reference": "A 5",
-    },
-    {
-        "query": "Again",
-        "expected_tool_use": [],
-        "expected_intermediate_agent_responses": [{"author": "dicer", "text": "Rolling"}],
-        "reference": "A 6",
-    },
-]
 RESULTS = {
     "eval_set_result_id": "r",
     "eval_set_id": "set",
@@ -120,20 +107,9 @@ def test_a_case_gives_the_messages_of_the_user_and_what_is_expected(document):
     assert (second.id, second.reference, second.reference_tool_calls, second.fields) == ("c2", None, None, {})
 
 
-def test_old_tests_are_one_conversation_and_old_sets_many():
-    for document in (OLD, [{"name": "c", "data": OLD, "initial_session": {"state": {}}}]):
-        assert detect(document).name == "adk-eval"
-        [record] = READER.records(document)
-        sample = READER.sample(record, 3)
-        assert [message.text for message in sample.trace.messages] == ["Roll a die", "Again"]
-        assert sample.reference_tool_calls == EXPECTED[:1]
-        assert (sample.reference, sample.fields) == ("A 6", {"final_responses": ["A 5", "A 6"]})
-        assert sample.id == ("3" if document is OLD else "c")
-
-
 def test_a_turn_where_no_call_is_expected_is_told_from_one_of_which_nothing_is_known():
-    silent = {**OLD[0], "expected_tool_use": []}
-    assert READER.sample(READER.records([silent])[0], 0).reference_tool_calls == ()
+    silent = {"user_content": content("user", "Hi"), "intermediate_data": {"tool_uses": []}}
+    assert READER.sample({"eval_id": "c", "conversation": [silent]}, 0).reference_tool_calls == ()
 
 
 @pytest.mark.parametrize(
@@ -191,11 +167,6 @@ def test_cases_of_two_sets_with_one_id_are_two_groups():
         ),
         ({"eval_id": "c", "conversation": []}, "the case contains no messages"),
         ({"eval_id": "c", "conversation_scenario": {"plan": "x"}}, "contains no messages (its user is simulated)"),
-        (
-            [{**OLD[0], "expected_tool_use": [{"tool_input": {}}]}],
-            "data[0].expected_tool_use[0].name: expected a tool name",
-        ),
-        ([{**OLD[0], "expected_tool_use": [{"tool_name": "f", "tool_input": "x"}]}], "reference_tool_calls[0]"),
         ({"eval_id": "c", "eval_metric_result_per_invocation": []}, "the result contains no messages"),
     ],
 )
@@ -203,9 +174,6 @@ def test_an_error_says_where_and_what_was_found(document, problem):
     assert READER.recognizes(document)
     with pytest.raises(TraceError, match=re.escape(problem)):
         READER.sample(READER.records(document)[0], 0)
-
-
-"""Counts of turns and expected calls from the raw files."""
 
 
 @pytest.mark.parametrize(
@@ -228,4 +196,4 @@ def test_metrics_that_a_model_grades_are_those_of_a_judge_and_so_is_a_status_mad
 
 
 def test_nothing_is_forgotten_and_nothing_crashes(intact):
-    intact(READER, CASES, OLD, RESULTS)
+    intact(READER, CASES, RESULTS)

@@ -1,4 +1,4 @@
-"""Traces and run states of the OpenAI Agents SDK."""
+"""Traces of the OpenAI Agents SDK."""
 
 import json
 from collections import Counter
@@ -9,7 +9,7 @@ from judgekit.errors import TraceError
 from judgekit.formats.detect import detect
 from judgekit.formats.readers.openai_agents import OpenAIAgentsReader
 from judgekit.formats.reading import read
-from judgekit.traces.message import AIMessage, ToolCall, Usage
+from judgekit.traces.message import ToolCall, Usage
 from judgekit.traces.pairing import pair_results
 
 READER = OpenAIAgentsReader()
@@ -59,37 +59,6 @@ SPOKEN = [  # in the order of their ends
     span("r", None, 0, 9, type="custom", name="task", data=TASK),
     TRACE,
 ]
-STATE = {
-    "$schemaVersion": "1.21",
-    "current_turn": 1,
-    "current_agent": {"name": "Billing"},
-    "original_input": "Hi",
-    "generated_items": [
-        {
-            "type": "handoff_call_item",
-            "raw_item": {"type": "function_call", "call_id": "h", "name": "transfer_to_billing", "arguments": "{}"},
-            "agent": {"name": "Triage"},
-        },
-        {
-            "type": "handoff_output_item",
-            "raw_item": {"type": "function_call_output", "call_id": "h", "output": '{"assistant": "Billing"}'},
-            "agent": {"name": "Triage"},
-            "target_agent": {"name": "Billing"},
-        },
-        {
-            "type": "tool_call_item",
-            "raw_item": {"type": "function_call", "call_id": "1", "name": "refund", "arguments": '{"n": 1}'},
-            "agent": {"name": "Billing"},
-        },
-        {
-            "type": "tool_approval_item",
-            "raw_item": {"type": "function_call", "call_id": "1", "name": "refund", "arguments": '{"n": 1}'},
-            "agent": {"name": "Billing"},
-        },
-    ],
-    "context": {"usage": {"requests": 2, "input_tokens": 9, "output_tokens": 5, "input_tokens_details": [{}]}},
-    "conversation_id": "conv",
-}
 
 
 def only(document: object):
@@ -193,17 +162,6 @@ def test_spans_that_do_not_say_what_was_said_are_refused(spans):
         only([*spans, TRACE])
 
 
-def test_a_run_state_holds_what_went_in_and_what_came_of_it():
-    """A call that waits for approval appears twice, but was made once."""
-    sample = only(STATE)
-    human, handoff, result, refund = sample.trace.messages
-    assert (sample.id, human.text, result.text) == ("conv", "Hi", '{"assistant": "Billing"}')
-    assert (handoff.agent, refund.agent) == ("Triage", "Billing")
-    assert refund == AIMessage(tool_calls=[ToolCall("refund", {"n": 1}, id="1")], agent="Billing")
-    extra = {"requests": 2, "input_tokens_details": [{}]}
-    assert sample.trace.usage == Usage(input_tokens=9, output_tokens=5, extra=extra)
-
-
 def test_a_history_that_was_changed_is_kept_beside():
     changed = json.loads(json.dumps(SPOKEN))
     changed[3]["span_data"]["input"][2]["tool_calls"][0]["id"] = "other"
@@ -212,7 +170,7 @@ def test_a_history_that_was_changed_is_kept_beside():
     assert '"other"' in json.dumps(made.metadata)
 
 
-@pytest.mark.parametrize("document", [TRACE, SPOKEN[0], SPOKEN, {"data": SPOKEN}, STATE, [STATE, STATE]])
+@pytest.mark.parametrize("document", [TRACE, SPOKEN[0], SPOKEN, {"data": SPOKEN}])
 def test_each_shape_tells_the_format(document):
     assert detect(document).name == "openai-agents"
 
@@ -256,4 +214,4 @@ def test_a_span_of_an_unknown_kind_is_told():
 
 
 def test_nothing_is_forgotten_and_nothing_crashes(intact):
-    intact(READER, SPOKEN, STATE)
+    intact(READER, SPOKEN)

@@ -35,9 +35,6 @@ def result(content: str, **more: object) -> ToolMessage:
 
 STEP = {"type": "step-start"}
 DENIED = {"id": "a", "approved": False, "reason": "no"}
-INVOCATION = {"state": "result", "toolCallId": "c", "toolName": "f", "args": {"a": 1}, "result": {"b": 2}}
-INVOKED = ToolCall("f", {"a": 1}, id="c", extra={"state": "result"})
-INVOKED_RESULT = ToolMessage('{"b": 2}', tool_call_id="c", name="f")
 CALL = {"type": "tool-call", "toolCallId": "c", "toolName": "f", "input": {"a": 1}}
 APPROVAL = {"type": "tool-approval-request", "approvalId": "a", "toolCallId": "c"}
 CALLED = ToolCall("f", {"a": 1}, id="c")
@@ -159,56 +156,6 @@ MESSAGES = {
             ),
             result("x", is_error=False),
             AIMessage("So"),
-        ],
-    ),
-    "version 4, calls beside the text": (
-        [{"role": "assistant", "content": "So", "toolInvocations": [INVOCATION]}],
-        [AIMessage(tool_calls=[INVOKED]), INVOKED_RESULT, AIMessage("So")],
-    ),
-    "version 4, the same call in a part and beside it": (
-        [
-            assistant(
-                {"type": "step-start"},
-                {"type": "tool-invocation", "toolInvocation": INVOCATION},
-                {"type": "step-start"},
-                text("So"),
-                content="So",
-                toolInvocations=[INVOCATION],
-            )
-        ],
-        [AIMessage(tool_calls=[INVOKED], extra={"toolInvocations": [INVOCATION]}), INVOKED_RESULT, AIMessage("So")],
-    ),
-    "version 4, steps of calls": (
-        [
-            {
-                "role": "assistant",
-                "content": "",
-                "toolInvocations": [{**INVOCATION, "step": 0}, {**INVOCATION, "step": 1, "toolCallId": "d"}],
-            }
-        ],
-        [
-            AIMessage(tool_calls=[ToolCall("f", {"a": 1}, id="c", extra={"state": "result", "step": 0})]),
-            INVOKED_RESULT,
-            AIMessage(tool_calls=[ToolCall("f", {"a": 1}, id="d", extra={"state": "result", "step": 1})]),
-            ToolMessage('{"b": 2}', tool_call_id="d", name="f"),
-        ],
-    ),
-    "version 4, reasoning beside the text": (
-        [{"role": "assistant", "content": "So", "reasoning": "hm", "toolInvocations": []}],
-        [AIMessage([ReasoningPart("hm"), TextPart("So")], extra={})],
-    ),
-    "version 4, files of the user": (
-        [
-            {
-                "role": "user",
-                "content": "See",
-                "experimental_attachments": [{"name": "a.pdf", "contentType": "application/pdf", "url": "u"}],
-            },
-            assistant(text("x")),
-        ],
-        [
-            HumanMessage([TextPart("See"), MediaPart(kind="file", url="u", mime_type="application/pdf", name="a.pdf")]),
-            AIMessage("x"),
         ],
     ),
     "model messages": (
@@ -333,7 +280,7 @@ def test_each_shape_is_recognized(document, identities):
 
 def test_an_error_says_where_and_what_was_found():
     cases = [
-        ({"role": "martian"}, "messages[0].role: expected one of system, user, assistant, tool, data, found 'martian'"),
+        ({"role": "martian"}, "messages[0].role: expected one of system, user, assistant, tool, found 'martian'"),
         ({"role": "user", "content": 5}, "messages[0].content: expected a string or a list of parts, found 5"),
         (assistant(tool("gone")), "messages[0].parts[0].state: expected one of input-streaming"),
         (
@@ -358,6 +305,18 @@ def test_parts_of_an_unknown_kind_are_told_and_those_of_data_and_sources_are_not
     assert [(one.path, one.message) for one in trace.warnings] == [
         ("messages[1].parts[1]", "unreadable part of type 'dream', kept as is")
     ]
+
+
+def test_calls_as_version_4_wrote_them_are_not_read_and_told():
+    call = {"state": "result", "toolCallId": "c", "toolName": "f", "args": {"a": 1}, "result": {"b": 2}}
+    alone = {"role": "assistant", "content": "So", "toolInvocations": [call]}
+    in_parts = assistant(STEP, {"type": "tool-invocation", "toolInvocation": call}, text("So"))
+    unread = ["messages or tool calls not read, found 1", "unreadable part of type 'tool-invocation', kept as is"]
+    for message, name, problem in zip((alone, in_parts), ("openai-chat", "vercel"), unread, strict=True):
+        reader = detect([{"role": "user", "content": "q"}, message])
+        trace = reader.sample([{"role": "user", "content": "q"}, message], 0).trace
+        assert (reader.name, trace.tool_calls()) == (name, ())
+        assert problem in [warning.message for warning in trace.warnings]
 
 
 def test_nothing_is_forgotten_and_nothing_crashes(intact):
