@@ -112,15 +112,10 @@ class BraintrustReader:
 
 def _latest(items: Sequence[JsonValue]) -> list[JsonValue]:
     """Return events without their older versions, which later pages may hold again."""
-    latest: dict[tuple[str, str, str], JsonObject] = {}
-    for event in items:
-        if isinstance(event, dict) and "span_id" in event:
-            identity = (str(event.get("id")), *_key(event))
-            newest_yet = latest.get(identity)
-            if newest_yet is None or _version(newest_yet) < _version(event):
-                latest[identity] = event
-    newest = set(map(id, latest.values()))
-    return [event for event in items if not isinstance(event, dict) or "span_id" not in event or id(event) in newest]
+    events = [event for event in items if isinstance(event, dict) and "span_id" in event]
+    latest = {(str(event.get("id")), *_key(event)): id(event) for event in sorted(events, key=_version)}
+    older = set(map(id, events)) - set(latest.values())
+    return [event for event in items if id(event) not in older]
 
 
 def _version(event: JsonObject) -> int:

@@ -19,7 +19,7 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.common import read_counts
 from judgekit.formats.blocks.openai_chat import read_tools
-from judgekit.formats.blocks.openai_responses import ItemMessages, is_item
+from judgekit.formats.blocks.openai_responses import ItemMessages
 from judgekit.formats.field_tracker import FieldTracker, parse_time
 from judgekit.formats.readers.base import as_records, build_sample
 from judgekit.formats.row_facts import to_text
@@ -46,7 +46,6 @@ _EVENTS = {
 """Events about new sub-agents, with the fields that hold the call and the sub-agent."""
 
 _ROWS = ("session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state")
-_HEADER = {"id", "timestamp", "instructions"}
 _REPEATING = (
     *("user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content"),
     *("agent_reasoning_section_break", "token_count", "task_complete", "turn_complete", "exec_command_end"),
@@ -87,11 +86,9 @@ class CodexReader:
     shape = 'codex: {"timestamp": ..., "type": "session_meta" | "response_item" | ..., "payload": {...}} in each line'
 
     def recognizes(self, value: JsonValue) -> bool:
-        """Recognize rows by their kinds. Older logs begin with a header, followed by bare items."""
+        """Recognize rows by their kinds."""
         row = first_object(as_records(value))
-        if row.get("type") in _ROWS:
-            return isinstance(row.get("payload"), dict)
-        return _HEADER <= row.keys() <= {*_HEADER, "git"}
+        return row.get("type") in _ROWS and isinstance(row.get("payload"), dict)
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return all rows as one session. A fork's log repeats the original session, including its header."""
@@ -162,18 +159,14 @@ class _Session:
             where = f"[{number}]"
             if not isinstance(row, dict):
                 self.warnings.append(TraceWarning("a row that is not an object, dropped", path=where))
-            elif row.get("type") not in _ROWS and is_item(row):
-                self.item(FieldTracker(row, where, self.warnings))
             else:
                 self.row(FieldTracker(row, where, self.warnings))
 
     def row(self, row: FieldTracker) -> None:
-        """Read a row that is not an item. Its leftover is kept."""
+        """Read a row. Its leftover is kept."""
         kind = row.peek("type")
         if kind == "response_item":
             self._enveloped(row)
-        elif kind is None and row.peek("instructions") is not None:
-            self._meta(row)
         elif (inner := row.object("payload") if kind in _ROWS else None) is not None:
             self._times.append(row.peek("timestamp"))
             if kind == "session_meta":

@@ -214,24 +214,19 @@ def _facts(sample: FieldTracker, identity: str | None) -> dict[str, object]:
         facts["reference"] = targets[0] if len(targets) == 1 else targets
     metadata = sample.object("metadata") or FieldTracker({})
     for name in metadata:
-        if name in _IN_METADATA and not (targets and name in _TARGETS) and _is_valid_fact(name, metadata, facts):
-            facts[name] = metadata.take(name)
+        if name in _IN_METADATA and not (targets and name in _TARGETS):
+            try:
+                make_sample("", read_facts({**facts, name: metadata.peek(name)}, []))
+            except TraceError as error:
+                metadata.warn(f"not used, kept as is: {error.problem}")
+            else:
+                facts[name] = metadata.take(name)
     facts = read_facts(facts, sample.warnings)
     taken = {name: sample.take(name) for name in ("fields", *VERBATIM_COLUMNS) if name in sample}
     columns = read_facts(taken, sample.warnings)
     choices: JsonObject = {"choices": sample.take("choices")} if sample.peek("choices") else {}
     fields = {**extra_fields(columns), **extra_fields(facts), **choices}
     return {**columns, **facts, "fields": fields, "metadata": metadata.leftover()}
-
-
-def _is_valid_fact(name: str, metadata: FieldTracker, facts: JsonObject) -> bool:
-    """Return whether a metadata field is valid together with the facts that were read already."""
-    try:
-        make_sample("", read_facts({**facts, name: metadata.peek(name)}, []))
-    except TraceError as error:
-        metadata.warn(f"not used, kept as is: {error.problem}")
-        return False
-    return True
 
 
 def _termination(sample: FieldTracker) -> str | None:

@@ -8,16 +8,16 @@ r"""Traces that the OpenAI Agents SDK exports.
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.formats.blocks import openai_chat
 from judgekit.formats.blocks.common import tool_name
-from judgekit.formats.blocks.openai_responses import is_items, read_items, read_response, read_usage
+from judgekit.formats.blocks.openai_responses import read_usage
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.merging import SpanStep, merge_steps
 from judgekit.formats.readers.base import as_records, build_sample
+from judgekit.formats.readers.payloads import exchange_messages, take_payload
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.spans import Span, read_spans
-from judgekit.formats.values import lookup, objects_in, str_or_none
-from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, ToolCall, ToolMessage, Usage
+from judgekit.formats.values import lookup, str_or_none
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, ToolCall, ToolMessage, Usage
 from judgekit.traces.sample import Sample
 
 _SPELLED = {"id": "span_id", "started_at": "start_time", "ended_at": "end_time", "span_data": "attributes"}
@@ -131,24 +131,8 @@ def _call(span: Span) -> SpanStep:
 def _exchange(span: Span) -> SpanStep:
     """Read a request, which holds the whole history, and its response, which is only there if it was logged."""
     data = span.attributes
-    request = _messages(data, "input")
-    replies: list[Message] = []
-    if (response := data.object("response")) is not None:
-        replies += read_response(response)
-    outputs = objects_in(data.peek("output"))
-    if any(output.get("object") == "response" for output in outputs):  # the form of recorded streams
-        replies += [message for response in data.objects("output") for message in read_response(response)]
-    else:
-        replies += _messages(data, "output")
-    if replies and isinstance(last := replies[-1], AIMessage):
-        update = {"model": data.text("model") or last.model, "usage": _usage(data) or last.usage}
-        replies[-1] = last.model_copy(update=update)
-    return SpanStep(span, "model", input_messages=request, output_messages=replies)
-
-
-def _messages(data: FieldTracker, name: str) -> list[Message]:
-    value = data.peek(name)
-    if isinstance(value, str):
-        data.take(name)
-        return [HumanMessage(value)]
-    return read_items(data.objects(name)) if is_items(value) else openai_chat.read_messages(data, name)
+    request = take_payload(data, "input", HumanMessage)
+    name = "response" if "response" in data else "output"
+    response = take_payload(data, name, AIMessage)
+    messages, replies = exchange_messages(request, response, [], model=data.text("model"), usage=_usage(data))
+    return SpanStep(span, "model", input_messages=messages, output_messages=replies)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.formats.blocks.common import read_counts
+from judgekit.formats.blocks.common import read_call, read_counts
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import RowReader, append_reply, as_records, build_sample, first_record
 from judgekit.formats.readers.payloads import Payload, exchange_messages, messages_in, warn_of_outcome
@@ -218,53 +218,36 @@ def _answer(response: FieldTracker) -> Payload:
     if output is None:
         return Payload()
     if isinstance(output, str):
-        payload = None
-        with suppress(TraceError):
-            payload = messages_in(_blocks(output), response, "output", AIMessage)
         response.take("output")
-        return payload or Payload((AIMessage(output),))
+        with suppress(TraceError):
+            return messages_in(_whole(output), response, "output", AIMessage) or Payload((_with_calls(output),))
+        return Payload((AIMessage(output),))
     if isinstance(output, dict) and isinstance(output.get("name"), str) and "arguments" in output:
         response.take("output")
         return Payload((AIMessage(tool_calls=[ToolCall.recorded(str(output["name"]), output["arguments"])]),))
     return take_value(response, "output", AIMessage)
 
 
-def _blocks(output: str) -> JsonValue:
-    """Return the calls in a text, and the text around them, as a reply; ``None`` if there are no calls.
-
-    promptfoo joins the texts and calls of a reply, each call as a line of JSON.
-    """
+def _whole(output: str) -> JsonValue:
+    """Return a reply or calls that are written as JSON; ``None`` if a text is neither."""
     whole = unpacked(output)
     calls = whole if isinstance(whole, list) else []
     if calls and all(isinstance(lookup(call, "function"), dict) or lookup(call, "type") in _CALLS for call in calls):
         return calls
-    if isinstance(whole, dict) and isinstance(whole.get("tool_calls"), list) and whole.get("role") == "assistant":
-        return whole
-    if not any(kind in output for kind in _CALLS):
-        return None
-    blocks: list[JsonValue] = []
-    lines: list[str] = []
-    for line in [*output.splitlines(), None]:
-        call = as_object(parse_if_json(line)) if line is not None and line.startswith("{") else {}
-        if line is not None and call.get("type") not in _CALLS:
-            lines.append(line)
-            continue
-        if text := "\n".join(lines).strip():
-            blocks.append({"type": "text", "text": text})
-        lines = []
-        if call:
-            blocks.append(call)
-    kinds = {to_text(lookup(block, "type")) for block in blocks} - {"text"}
-    if "function_call" not in kinds:
-        return [{"role": "assistant", "content": blocks}] if kinds else None
-    return {"object": "response", "output": list(map(_output_item, blocks))}
+    is_reply = isinstance(lookup(whole, "tool_calls"), list) and lookup(whole, "role") == "assistant"
+    return whole if is_reply else None
 
 
-def _output_item(block: JsonValue) -> JsonValue:
-    """Return a text as OpenAI's Responses API writes it, and a call as it is."""
-    if (text := lookup(block, "text")) is None:
-        return block
-    return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+def _with_calls(output: str) -> AIMessage:
+    """Return a text as a message. promptfoo joins the texts and calls of a reply, each call as a line of JSON."""
+    lines = [(line, as_object(parse_if_json(line)) if line.startswith("{") else {}) for line in output.splitlines()]
+    calls = [FieldTracker(without(line, "type")) for _, line in lines if line.get("type") in _CALLS]
+    if not calls:
+        return AIMessage(output)
+    text = "\n".join(text for text, line in lines if line.get("type") not in _CALLS).strip()
+    return AIMessage(
+        text, tool_calls=[read_call(call, ids=("call_id", "id"), args=("input", "arguments")) for call in calls]
+    )
 
 
 def _calls(metadata: FieldTracker) -> list[Message]:

@@ -17,9 +17,7 @@ from judgekit.formats.readers.base import MessagesReader, as_records, build_samp
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import as_object, head, parse_if_json
 from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage, ToolCall, ToolMessage
-from judgekit.traces.recording import Label
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Trace
 
 _SPEAKERS: dict[str, type[SystemMessage | HumanMessage | AIMessage | ToolMessage]] = {
     "system": SystemMessage,
@@ -50,19 +48,11 @@ class ShareGPTReader(MessagesReader):
         messages = [message for turn in row.objects("conversations", "conversation") for message in _read(turn)]
         if system := row.text("system"):
             messages.insert(0, SystemMessage(system))
-        facts: dict[str, object] = {}
-        labels: list[Label] = []
-        chosen, rejected = row.maybe_object("chosen"), row.maybe_object("rejected")
-        if rejected is not None:
-            facts["baseline"] = Trace(messages=[*messages, *_read(rejected)])
-        if chosen is not None:  # the better of two answers
-            messages += _read(chosen)
-            labels += [Label("pairwise", "better")] if rejected is not None else []
         if not messages:
             raise TraceError("contains no messages")
         row.unpack("tools")
-        trace = {"messages": messages, "tools": read_tools(row.optional_objects("tools")), "labels": labels}
-        return build_sample(row, index, trace, identity=row.id("id"), **facts)
+        trace = {"messages": messages, "tools": read_tools(row.optional_objects("tools"))}
+        return build_sample(row, index, trace, identity=row.id("id"))
 
 
 def _read(turn: FieldTracker) -> list[Message]:

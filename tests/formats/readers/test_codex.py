@@ -9,7 +9,7 @@ from judgekit.errors import TraceError
 from judgekit.formats.detect import detect
 from judgekit.formats.readers.codex import CodexReader
 from judgekit.formats.reading import read
-from judgekit.traces.message import AIMessage, HumanMessage, ReasoningPart, SystemMessage, TextPart, ToolCall, Usage
+from judgekit.traces.message import AIMessage, ReasoningPart, TextPart, ToolCall, Usage
 
 READER = CodexReader()
 
@@ -190,22 +190,6 @@ def test_the_log_of_a_fork_is_named_by_its_own_head():
     assert sample.id == "019a"
     assert [message.text for message in sample.trace.messages] == ["You are Codex", "a"]
     assert sample.trace.extra["rows"][1]["payload"] == {"id": "parent", "instructions": "old"}
-
-
-def test_older_logs_have_a_header_and_bare_items(tmp_path):
-    path = tmp_path / "old.jsonl"
-    head = {"id": "old", "timestamp": "2025-07-01T00:00:00.000Z", "instructions": "Be brief", "git": {"branch": "b"}}
-    message = {"type": "message", "id": None, "role": "user", "content": [{"type": "input_text", "text": "Hi"}]}
-    call = {"type": "local_shell_call", "call_id": "1", "action": {"type": "exec", "command": ["ls"]}}
-    output = {"type": "function_call_output", "call_id": "1", "output": {"content": "bad", "success": False}}
-    path.write_text("\n".join(map(json.dumps, [head, {"record_type": "state"}, message, call, output])))
-    [sample] = read(path, on_error="raise")
-    assert (sample.id, sample.trace.source.format) == ("old", "codex")
-    system, human, _, result = sample.trace.messages
-    assert (system, human) == (SystemMessage("Be brief"), HumanMessage("Hi"))
-    assert (result.text, result.is_error) == ("bad", True)
-    assert [made.call.args for made in sample.trace.tool_calls()] == [{"type": "exec", "command": ["ls"]}]
-    assert sample.trace.warnings == ()
 
 
 def test_messages_that_codex_itself_wrote_are_told_from_those_that_only_begin_so():

@@ -37,19 +37,12 @@ def test_who_speaks_may_be_written_in_any_case():
     assert READER.sample(turns, 0).trace.messages == (AIMessage(tool_calls=[ToolCall("f")]), AIMessage("x"))
 
 
-def test_two_answers_are_a_pair_whose_first_one_is_better():
-    good, bad = ({"from": "gpt", "value": text} for text in ("yes", "no"))
-    row = {"conversations": [{"from": "human", "value": "well?"}], "system": "Be brief", "chosen": good}
-    sample = READER.sample({**row, "rejected": bad}, 0)
-    asked = (SystemMessage("Be brief"), HumanMessage("well?"))
-    assert sample.trace.messages == (*asked, AIMessage("yes"))
-    assert sample.baseline.messages == (*asked, AIMessage("no"))
-    assert [(label.name, label.value, label.source) for label in sample.trace.labels] == [
-        ("pairwise", "better", "unknown")
-    ]
-    assert not sample.trace.warnings
-    alone = READER.sample(row, 0)
-    assert (alone.trace.messages, alone.baseline, alone.trace.labels) == (sample.trace.messages, None, ())
+def test_two_answers_beside_the_conversation_are_kept_and_told():
+    row = {"conversations": [{"from": "human", "value": "well?"}], "system": "Be brief"}
+    answers = {"chosen": {"from": "gpt", "value": "yes"}, "rejected": {"from": "gpt", "value": "no"}}
+    trace = READER.sample(row | answers, 0).trace
+    assert trace.messages == (SystemMessage("Be brief"), HumanMessage("well?"))
+    assert ([warning.path for warning in trace.warnings], trace.extra) == (["chosen", "rejected"], answers)
 
 
 def test_a_conversation_with_calls_of_both_kinds_is_read():
