@@ -12,7 +12,7 @@ from typing import TypeAlias
 from pydantic import JsonValue
 
 from judgekit.formats.blocks.common import PROVIDED, bare_part, checked_text, list_or_single, media_kind, tool_name
-from judgekit.formats.blocks.reply import is_blank, to_content, unknown_part, with_fields
+from judgekit.formats.blocks.reply import OTHER_CHOICES, is_blank, to_content, unknown_part, with_fields
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import lookup
@@ -100,7 +100,9 @@ def read_response(chunks: Sequence[FieldTracker]) -> list[Message]:
     values. A response that holds no answer gives no message.
     """
     streamed = len(chunks) > 1
-    candidates = [answer for chunk in chunks for answer in _first_candidates(chunk)]
+    candidates, others = _split(chunks)
+    if others:
+        chunks[0].warn("of several candidates, the first is read; the others are kept in its extra", "candidates")
     if not candidates and not any(name in chunk for chunk in chunks for name in OUTCOME_FIELDS):
         return []
     parts: list[FieldTracker | JsonValue] = []
@@ -125,17 +127,21 @@ def read_response(chunks: Sequence[FieldTracker]) -> list[Message]:
             else _blocked(chunks),
             "usage": read_usage(_last(chunks, *USAGE_FIELDS).object(*USAGE_FIELDS)),
         },
-        extra=candidates[-1].leftover() if candidates else {},
+        extra={**(candidates[-1].leftover() if candidates else {}), **({OTHER_CHOICES: others} if others else {})},
     )
 
 
-def _first_candidates(chunk: FieldTracker) -> list[FieldTracker]:
-    """Return the first candidate of a response. Chunks of a streamed one may hold others alone."""
-    candidates = chunk.objects("candidates")
-    first = [answer for answer in candidates[:1] if answer.peek("index") in (None, 0)]
-    if len(candidates) > len(first):
-        chunk.warn("of several candidates, only the first is read; the others are kept in extra", "candidates")
-    return first
+def _split(chunks: Sequence[FieldTracker]) -> tuple[list[FieldTracker], list[JsonValue]]:
+    """Return the first candidate, which each chunk of a streamed response may have a piece of, and all others."""
+    first: list[FieldTracker] = []
+    others: list[JsonValue] = []
+    for chunk in chunks:
+        for position, candidate in enumerate(chunk.objects("candidates")):
+            if position == 0 and candidate.peek("index") in (None, 0):
+                first.append(candidate)
+            else:
+                others.append(candidate.leftover())
+    return first, others
 
 
 def _blocked(chunks: Sequence[FieldTracker]) -> str | None:

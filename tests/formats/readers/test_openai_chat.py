@@ -514,29 +514,19 @@ def test_a_request_and_its_response_may_be_written_in_many_ways():
 
 
 @pytest.mark.parametrize("wrapped", [None, "messages", "request"], ids=["response", "flat", "pair"])
-@pytest.mark.parametrize(("identity", "name"), [("x", "x"), (None, "[0-9a-f]{12}")])
-def test_each_choice_is_a_sample_of_one_group_and_usage_counts_once(forgotten, wrapped, identity, name):
+def test_of_several_choices_the_first_is_read_and_the_others_are_kept(forgotten, wrapped):
     choices = [{"index": k, "message": assistant(content=f"say {k}"), "finish_reason": "stop"} for k in range(3)]
-    document = {**RESPONSE, "id": identity, "choices": choices}
+    document = {**RESPONSE, "choices": choices}
     if wrapped == "messages":
         document = {"messages": [HI], **document}
     elif wrapped:
         document = {"request": {"messages": [HI]}, "response": document}
-    samples = samples_of(document)
-    assert [sample.trace.response for sample in samples] == ["say 0", "say 1", "say 2"]
-    assert [sample.trace.messages[-1].usage for sample in samples] == [REPLY.usage, None, None]
-    assert {len(sample.trace.messages) for sample in samples} == {2 if wrapped else 1}
-    assert {sample.trace.messages[-1].id for sample in samples} == {identity}
-    [group] = {sample.group for sample in samples}
-    assert re.fullmatch(name, group)
-    assert [sample.id for sample in samples] == [f"{group}#{k}" for k in range(3)]
+    [sample] = samples_of(document)
+    answer = sample.trace.messages[-1]
+    assert (sample.trace.response, answer.usage, answer.id) == ("say 0", REPLY.usage, "chatcmpl-1")
+    assert [choice["content"] for choice in answer.extra["choices"]] == ["say 1", "say 2"]
+    assert "3 choices; the first is read, the others are kept in the extra of its message" in told(sample)
     assert forgotten(READER, document) == []
-
-
-def test_many_calls_in_the_content_take_time_in_proportion_to_their_number():
-    parts = [{"type": "tool_use", "id": str(number), "name": "f", "input": {}} for number in range(5_000)]
-    sample = READER.sample({"messages": [assistant(content=parts)]}, 0)
-    assert len(sample.trace.messages[0].tool_calls) == 5_000
 
 
 def chunk(delta: dict | None = None, identity: str | None = "a", **fields: object) -> dict:
@@ -672,21 +662,12 @@ def test_calls_in_chunks_of_one_index_are_told_apart_or_said_to_be_unclear(delta
     assert "unclear" not in sample.model_dump_json(exclude={"trace": {"warnings"}})
 
 
-def test_the_same_choices_for_two_requests_are_two_groups():
-    choices = [{"message": assistant(content=text)} for text in ("yes", "no")]
-    rows = [{"messages": [{**HI, "content": text}], "choices": choices} for text in ("1 < 2?", "2 < 1?")]
-    assert len({sample.group for sample in samples_of(rows)}) == 2
-
-
-def test_streamed_choices_are_samples_of_one_group():
+def test_streamed_choices_are_put_together_by_their_index():
     stream = [chunk({"content": text}) for text in ("a", "b", "c", "d")]
     for number, one in enumerate(stream):
         one["choices"][0]["index"] = number % 2
-    samples = samples_of(stream, CHUNKS)
-    assert [(sample.id, sample.group, sample.trace.response) for sample in samples] == [
-        ("a#0", "a", "ac"),
-        ("a#1", "a", "bd"),
-    ]
+    [sample] = samples_of(stream, CHUNKS)
+    assert (sample.trace.response, sample.trace.messages[0].extra["choices"][0]["content"]) == ("ac", "bd")
 
 
 def test_usage_that_is_told_again_in_each_chunk_counts_once_and_nothing_is_forgotten(forgotten):
@@ -737,12 +718,6 @@ def thought(text: str) -> dict:
 def test_parts_that_are_streamed_piece_by_piece_are_joined(deltas, parts):
     [sample] = samples_of([chunk(delta) for delta in deltas], CHUNKS)
     assert [(part.type, part.text) for part in sample.trace.messages[0].content] == parts
-
-
-def test_long_streams_take_time_in_proportion_to_their_length():
-    stream = [chunk({"content": "word "}) for _ in range(10_000)]
-    [sample] = samples_of(stream, CHUNKS)
-    assert sample.trace.response == "word " * 10_000
 
 
 @pytest.mark.parametrize(
