@@ -11,7 +11,7 @@ from judgekit.formats.readers.anthropic import AnthropicReader, AnthropicStreamR
 from judgekit.formats.readers.atif import AtifReader
 from judgekit.formats.readers.autogen import AutoGenReader
 from judgekit.formats.readers.base import Reader
-from judgekit.formats.readers.bedrock import BedrockReader, StrandsReader
+from judgekit.formats.readers.bedrock import BedrockReader
 from judgekit.formats.readers.braintrust import BraintrustReader
 from judgekit.formats.readers.claude_code import ClaudeCodeReader
 from judgekit.formats.readers.codex import CodexReader
@@ -54,7 +54,7 @@ READERS: dict[str, Reader] = {
     reader.name: reader
     for reader in (
         *(JudgekitReader(), Tau2Reader(), OpenAIChatChunksReader(), AnthropicReader()),
-        *(AnthropicStreamReader(), BedrockReader(), StrandsReader(), ClaudeCodeReader(), QwenCodeReader()),
+        *(AnthropicStreamReader(), BedrockReader(), ClaudeCodeReader(), QwenCodeReader()),
         *(OpenAIResponsesReader(), OpenAIResponsesStreamReader(), OpenAIAgentsReader(), OpenAIEvalsReader()),
         *(CodexReader(), CodexExecReader(), VercelReader(), RagasReader(), GeminiReader()),
         *(ADKReader(), ADKEvalReader(), DeepevalReader(), PromptfooReader(), SWEAgentReader(), ShareGPTReader()),

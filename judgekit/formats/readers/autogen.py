@@ -24,8 +24,10 @@ _RESULTS = ("ToolCallExecutionEvent", "FunctionExecutionResultMessage")
 _PLAIN = ("TextMessage", "MultiModalMessage", "UserMessage", "SystemMessage", *_CALLS, *_RESULTS)
 """Types that the message shows without being named."""
 _TYPES = {*_PLAIN, "StopMessage", "HandoffMessage", "ToolCallSummaryMessage", "ThoughtEvent", "MemoryQueryEvent"}
-_CHUNK = "ModelClientStreamingChunkEvent"
-_ASIDE = ("UserInputRequestedEvent", "MemoryQueryEvent", "SelectSpeakerEvent", "SelectorEvent")
+_ASIDE = (
+    *("UserInputRequestedEvent", "MemoryQueryEvent", "SelectSpeakerEvent", "SelectorEvent"),
+    "ModelClientStreamingChunkEvent",
+)
 """Types of events that are no messages."""
 
 
@@ -51,10 +53,10 @@ class AutoGenReader(FrameworkReader):
         asking = [message.peek("source") for message, kind in zip(recorded, kinds, strict=True) if kind == _ASIDE[0]]
         messages: list[Message] = []
         aside: Counter[str] = Counter()
-        for index, (message, kind) in enumerate(zip(recorded, kinds, strict=True)):
+        for message, kind in zip(recorded, kinds, strict=True):
             if "source" not in message and isinstance(message.peek("role"), str):
                 messages.append(read_turn(message))
-            elif kind in _ASIDE or (kind == _CHUNK and _is_repeated(message, recorded[index + 1 :])):
+            elif kind in _ASIDE:
                 aside[kind] += kind != _ASIDE[0]
             else:
                 fields = message.leftover()
@@ -102,13 +104,6 @@ class AutoGenReader(FrameworkReader):
         if "tool_calls" in message:  # of a summary, which repeats them
             fields |= {"tool_calls": None, "summary_of": message["tool_calls"]}
         return [fields]
-
-
-def _is_repeated(chunk: FieldTracker, following: Sequence[FieldTracker]) -> bool:
-    """Return whether a message that follows the chunks has the text of one."""
-    text, source = chunk.peek("content"), chunk.peek("source")
-    whole = next((turn for turn in following if turn.peek("type") != _CHUNK and turn.peek("source") == source), None)
-    return whole is not None and isinstance(text, str) and text in to_text(whole.peek("content"))
 
 
 def _part(part: JsonValue) -> JsonValue:

@@ -1,14 +1,12 @@
-"""Conversations with Amazon Bedrock's Converse API, and sessions of Strands agents, which write its messages.
+"""Conversations with Amazon Bedrock's Converse API.
 
 {"modelId": "...", "system": [{"text": "Be brief"}], "messages": [{"role": "user", "content": [{"text": "Hi"}]}, ...]}
 {"output": {"message": {"role": "assistant", "content": [...]}}, "stopReason": "end_turn", "usage": {...}}
 {"request": {...}, "response": {...}}
-{"message": {"role": "user", "content": [{"text": "Hi"}]}, "message_id": 0, "created_at": "2026-..."}
 """
 
 from pydantic import JsonValue
 
-from judgekit.errors import TraceError
 from judgekit.formats.blocks.bedrock import is_bedrock, read_message, read_system, read_tools, read_usage
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import (
@@ -19,7 +17,7 @@ from judgekit.formats.readers.base import (
     may_be_response_of,
     take_response,
 )
-from judgekit.formats.values import head, lookup, objects_in
+from judgekit.formats.values import head, lookup
 from judgekit.traces.message import Message
 from judgekit.traces.sample import Sample
 
@@ -52,49 +50,6 @@ class BedrockReader(RowReader):
             raise request.type_error("messages", "messages")
         tools = request.object("toolConfig") or FieldTracker({})
         return build_sample(row, index, {"messages": messages, "tools": read_tools(tools.optional_objects("tools"))})
-
-
-class StrandsReader:
-    """A reader of the messages of a Strands agent's session from one file."""
-
-    name = "strands"
-    joins_lines = True
-    shape = (
-        'strands: {"message": {"role": "user", "content": [{"text": ...}]}, "message_id": 0, "created_at": ...}, ...'
-    )
-
-    def recognizes(self, value: JsonValue) -> bool:
-        """Recognize messages of Converse that are wrapped with a number."""
-        rows = objects_in(head(as_records(value)))
-        return any("message_id" in row and is_bedrock([row.get("message")]) for row in rows)
-
-    def records(self, document: JsonValue) -> list[JsonValue]:
-        """Return all messages as one conversation, ordered by number. A single message is an error."""
-        if isinstance(document, dict):
-            hint = "collect all in one file: jq -s 'sort_by(.message_id)' messages/*.json > session.json"
-            raise TraceError(f"one message of a session; {hint}")
-        rows = as_records(document)
-        return [rows if None in map(_number, rows) else sorted(rows, key=lambda row: _number(row) or 0)]
-
-    def sample(self, record: JsonValue, index: int) -> Sample:
-        """Read the conversation. Redacted messages replace the original ones, which are kept too."""
-        row = FieldTracker.of({"messages": record})
-        messages = [message for stored in row.objects("messages") for message in _stored_messages(stored)]
-        return build_sample(row, index, {"messages": messages})
-
-
-def _number(row: JsonValue) -> int | None:
-    number = lookup(row, "message_id")
-    return number if isinstance(number, int) else None
-
-
-def _stored_messages(stored: FieldTracker) -> list[Message]:
-    message = stored.object("redact_message") or stored.object("message")
-    if message is None:
-        raise stored.type_error("message", "a message")
-    [*others, last] = read_message(message)
-    about = {"id": stored.id("message_id"), "timestamp": stored.time("created_at")}
-    return [*others, last.model_copy(update={**about, "extra": {**stored.leftover(), **last.extra}})]
 
 
 def _reply(response: FieldTracker, model: str | None) -> list[Message]:

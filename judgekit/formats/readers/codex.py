@@ -362,9 +362,8 @@ def starting_calls(logs: Iterable[Iterable[JsonValue]], agents: Sequence[SubAgen
 
 
 def _item(row: JsonValue) -> JsonObject:
-    """Return the item or event in a row. In older logs, rows are bare items."""
-    payload = lookup(row, "payload")
-    return payload if isinstance(payload, dict) else as_object(row)
+    """Return the item or event in a row."""
+    return as_object(lookup(row, "payload"))
 
 
 def _words(item: JsonObject) -> tuple[str, ...] | None:

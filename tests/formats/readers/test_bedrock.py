@@ -1,20 +1,15 @@
-"""Conversations with Amazon Bedrock's Converse API, and sessions of Strands agents."""
-
-import json
-from datetime import UTC, datetime
+"""Conversations with Amazon Bedrock's Converse API."""
 
 import pytest
 
 from judgekit import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
 from judgekit.errors import TraceError
 from judgekit.formats.detect import detect
-from judgekit.formats.readers.bedrock import BedrockReader, StrandsReader
-from judgekit.formats.reading import read
+from judgekit.formats.readers.bedrock import BedrockReader
 from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, TextPart
 from judgekit.traces.recording import ToolDefinition
 
 READER = BedrockReader()
-STRANDS = StrandsReader()
 
 
 def user(*blocks: object) -> dict:
@@ -256,47 +251,5 @@ def test_what_scores_depend_on_is_refused_with_its_place(record, error):
         READER.sample(record, 0)
 
 
-STORED = [
-    {
-        "message": HI,
-        "message_id": 0,
-        "created_at": "2026-01-02T03:04:05+00:00",
-        "updated_at": "2026-01-02T03:04:06+00:00",
-    },
-    {
-        "message": assistant({"text": "My card is 4111"}),
-        "redact_message": assistant({"text": "[redacted]"}),
-        "message_id": 1,
-        "created_at": "2026-01-02T03:04:07+00:00",
-    },
-]
-
-
-@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
-def test_the_messages_of_a_strands_session_are_one_conversation(tmp_path, name):
-    path = tmp_path / name
-    path.write_text(json.dumps(STORED) if name == "a.json" else "\n".join(map(json.dumps, STORED)))
-    [sample] = read(path)
-    assert sample.trace.source.format == "strands"
-    first, second = sample.trace.messages
-    when = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-    assert first == HumanMessage("Hi", id="0", timestamp=when, extra={"updated_at": "2026-01-02T03:04:06+00:00"})
-    assert (second.text, second.extra) == ("[redacted]", {"message": STORED[1]["message"]})
-
-
-def test_the_messages_of_a_strands_session_stand_in_the_order_of_their_numbers():
-    assert STRANDS.records(STORED[::-1]) == [STORED]
-    unnumbered = [STORED[1], {"message": HI}]
-    assert STRANDS.records(unnumbered) == [unnumbered]
-
-
-def test_one_message_of_a_strands_session_is_no_conversation(tmp_path):
-    path = tmp_path / "message_0.json"
-    path.write_text(json.dumps(STORED[0]))
-    with pytest.raises(TraceError, match=r"one message of a session; collect all in one file: jq -s"):
-        list(read(path, on_error="raise"))
-
-
 def test_nothing_is_forgotten_and_nothing_crashes(intact):
     intact(READER, PAIR, {**REQUEST, **RESPONSE}, ALL_BLOCKS)
-    intact(STRANDS, STORED)

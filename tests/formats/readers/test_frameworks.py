@@ -281,12 +281,6 @@ def test_the_context_of_an_agent_of_autogen_is_read():
     assert [message.agent for message in trace.messages if isinstance(message, AIMessage)] == ["a", "b", "a"]
 
 
-def test_streamed_chunks_of_autogen_that_nothing_repeats_are_kept():
-    chunks = [said("ModelClientStreamingChunkEvent", "a", text) for text in ("It is ", "on")]
-    trace = read_one("autogen", [said("TextMessage", "user", "Go"), *chunks])
-    assert [message.text for message in trace.messages] == ["Go", "It is ", "on"]
-
-
 @pytest.mark.parametrize("wrap", [lambda history: history, lambda history: {"id": "m", "messages": history}])
 def test_logs_of_magentic_one_have_a_human_and_agents(wrap):
     history = [

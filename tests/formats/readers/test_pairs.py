@@ -160,8 +160,8 @@ def test_a_record_is_recognized_by_the_reader_of_its_api_alone(api):
         assert READERS["openai-chat"].recognizes(record) or reader != "openai-chat", description
 
 
-def test_the_messages_of_a_strands_session_are_no_messages_of_converse():
-    assert recognizing([{"message": BLOCK, "message_id": 0, "created_at": "2026-01-02T03:04:05Z"}]) == ["strands"]
+def test_the_wrapped_messages_of_a_strands_session_are_no_messages_of_converse():
+    assert recognizing([{"message": BLOCK, "message_id": 0, "created_at": "2026-01-02T03:04:05Z"}]) == []
 
 
 def test_streamed_events_of_converse_are_told():
