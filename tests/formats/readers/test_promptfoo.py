@@ -33,12 +33,6 @@ OWN = {
     "library.json": Count(1, 2, 0, 1, 0, {"benchmark": 3}),
     "openai_import.json": Count(2, 3, 0, 0, 0, {"judge": 3, "unknown": 1}),
 }
-EXPORTS = {
-    "promptfoo_cli_out.json": Count(2, 4, 0, 1, 0, {"benchmark": 7}),
-    "promptfoo_cli_out.jsonl": Count(2, 4, 0, 1, 0, {"benchmark": 7}),
-    "promptfoo_results.json": Count(2, 4, 0, 0, 0, {"judge": 8}),
-    "promptfoo_results.jsonl": Count(2, 4, 0, 0, 0, {"judge": 8}),
-}
 
 
 def counted(path):
@@ -396,8 +390,7 @@ def test_two_providers_are_compared_by_test(tmp_path):
     assert ids == [["0", "1", "2"]] * 2
 
 
-def test_files_of_promptfoo_are_read_whole(shared_data, intact):
-    for name, counts in {**OWN, **EXPORTS}.items():
-        path = DATA / name if name in OWN else shared_data / "exports" / name
-        assert counted(path) == counts
-        intact(READER, document_of(path))
+def test_files_of_promptfoo_are_read_whole(intact):
+    for name, counts in OWN.items():
+        assert counted(DATA / name) == counts
+        intact(READER, document_of(DATA / name))
