@@ -104,6 +104,13 @@ FILES: dict[str, dict[str, str | bytes]] = {
     "UTF-16": {"a.jsonl": lines(map(chat, range(9))).encode("utf-16")},
     "a table": {"a.csv": "input,response\n" + lines(f'"{number}\nHi",Hello' for number in range(9))},
     "a log whose lines belong together": {"a.jsonl": lines(map(str.strip, (claude_code(one) for one in range(5))))},
+    "several choices in a line": {
+        "a.jsonl": lines(
+            json.dumps({"request": {"messages": [{"role": "user", "content": "Hi"}]}, "response": {"object": "chat.completion", "choices": [{"index": at, "message": {"role": "assistant", "content": f"{number} {at}"}} for at in range(2)]}})
+            for number in range(7)
+        ),
+        "b.jsonl": lines(map(chat, range(9))),
+    },
     "lists of records": {"a.jsonl": lines(f"[{chat(number)}, {chat(number)}]" for number in range(7)), "b.jsonl": lines(map(chat, range(3)))},
     "pages": {"a.jsonl": lines([json.dumps({"data": [json.loads(chat(1)), json.loads(chat(2))], "has_more": False})] * 3), "b.jsonl": lines(map(chat, range(3)))},
     "a folder": {

@@ -5,6 +5,7 @@
 {"object": "chat.completion.chunk", "id": "a", "choices": [{"index": 0, "delta": {"content": "Hel"}}]}
 """
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -13,7 +14,7 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError, short_repr
 from judgekit.formats.blocks.openai_chat import read_message, read_messages, read_tools, read_usage
-from judgekit.formats.blocks.reply import first_choice, is_blank
+from judgekit.formats.blocks.reply import is_blank
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import (
     RowReader,
@@ -60,9 +61,9 @@ class OpenAIChatReader(RowReader):
         return _is_response(response) or are_chunks(response) or _is_conversation(row.get("request"))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """Return each list of messages as one conversation."""
+        """Return each list of messages as one conversation, and each choice of a response."""
         rows = [document] if _is_conversation(document) else as_records(document)
-        return [record for row in rows for record in _records(unwrap_batch_line(row))]
+        return [record for row in rows for record in _choices(unwrap_batch_line(row))]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one row. Without an id of the row or of the response, the index is its name."""
@@ -109,11 +110,13 @@ class OpenAIChatChunksReader(OpenAIChatReader):
         return is_chunk(value) or are_chunks(value) or are_chunks(next(iter(as_records(value)), None))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """Return the assembled responses. Each list is a stream of its own."""
+        """Return the assembled responses."""
         rows = as_records(document)
-        loose: list[JsonValue] = [row for row in rows if not isinstance(row, list)]
-        streams = [*(row for row in rows if isinstance(row, list)), *([loose] if loose else ())]
-        return [response for chunks in streams for response in assemble_chunks(chunks)]
+        lists = [row for row in rows if isinstance(row, list)]
+        loose = [row for row in rows if not isinstance(row, list)]
+        responses = [response for chunks in lists for response in assemble_chunks(chunks)]
+        responses += assemble_chunks(loose) if loose else []
+        return [record for response in responses for record in _choices(response)]
 
 
 def _is_conversation(value: JsonValue) -> bool:
@@ -129,14 +132,31 @@ def _hold_messages(choices: JsonValue) -> bool:
     return isinstance(choices, list) and bool(choices) and "message" in as_object(choices[0])
 
 
-def _records(row: JsonValue) -> list[JsonValue]:
-    """Return the row once for each response that its chunks form."""
-    response = row.get("response") if isinstance(row, dict) else None
-    if not isinstance(row, dict) or not isinstance(response, list) or not are_chunks(response):
+def _choices(row: JsonValue) -> list[JsonValue]:
+    """Return the row once for each choice of its response. The first one gets the usage, which covers all choices."""
+    if not isinstance(row, dict) or row.keys().isdisjoint(("response", "choices")):
         return [row]
-    wholes = assemble_chunks(response)
-    streamed: JsonObject = {"streamed_with": len(wholes) - 1}
-    return [{**row, "response": {**whole, **streamed}} for whole in wholes]
+    response = row.get("response")
+    if isinstance(response, list) and are_chunks(response):
+        wholes = assemble_chunks(response)
+        streamed: JsonObject = {"streamed_with": len(wholes) - 1}
+        return [record for whole in wholes for record in _choices({**row, "response": {**whole, **streamed}})]
+    if isinstance(response, dict) and _is_response(response):
+        reply, rest = response, row
+    else:
+        reply = {name: row[name] for name in ("id", "model", "choices", "usage", "error") if name in row}
+        rest = without(row, *reply)
+    choices = reply.get("choices")
+    if not isinstance(choices, list) or not _hold_messages(choices) or len(choices) == 1:
+        return [row]
+    name = FieldTracker(row).id("id") or FieldTracker(reply).id("id")
+    name = name or hashlib.sha256(repr(row).encode(errors="replace")).hexdigest()[:12]
+    records: list[JsonValue] = []
+    for number, choice in enumerate(choices):
+        alone: JsonObject = {**reply, "choices": [choice], "usage": None if number else reply.get("usage")}
+        named: JsonObject = {"id": f"{name}#{number}", "group": row.get("group") or name}
+        records.append({**rest, "response": alone, **named})
+    return records
 
 
 def _response(row: FieldTracker) -> FieldTracker | None:
@@ -159,15 +179,7 @@ def _answer(row: FieldTracker, last: Message) -> AIMessage | None:
 
 
 def _reply(response: FieldTracker) -> Message:
-    replies = [_message(choice) for choice in response.objects("choices") or [response]]
-    [reply] = first_choice(replies, response, "choices", several=True)
-    if "error" in response:
-        response.warn(f"the response reports an error: {short_repr(response.peek('error'))}", "error")
-    about = {"model": response.text("model"), "usage": read_usage(response.object("usage"))}
-    return reply.model_copy(update={**about, "id": reply.id or response.id("id")})
-
-
-def _message(choice: FieldTracker) -> Message:
+    choice = next(iter(response.objects("choices")), response)
     message = choice.object("message")
     if message is None:
         raise choice.type_error("message", "the assistant's message")
@@ -178,7 +190,16 @@ def _message(choice: FieldTracker) -> Message:
         choice.warn(f"{problem}, found {count}")
     if choice.take("breaks_off"):
         choice.warn("the stream ends before the response is complete")
-    return read_message(message, finish_reason=choice.text("finish_reason"))
+    if "error" in response:
+        response.warn(f"the response reports an error: {short_repr(response.peek('error'))}", "error")
+    about = {
+        "model": response.text("model"),
+        "finish_reason": choice.text("finish_reason"),
+        "usage": read_usage(response.object("usage")),
+    }
+    if "id" not in message:
+        about["id"] = response.id("id")
+    return read_message(message, **about)
 
 
 def is_chunk(value: JsonValue) -> bool:

@@ -153,9 +153,6 @@ def test_recorded_events_are_responses_one_after_another(tmp_path, name):
     assert [sample.trace.messages for sample in read(path)] == [(SAID,), (SAID,)]
 
 
-# Counts from the files: messages by role, calls, tool definitions, and reported tokens.
-
-
 def test_nothing_is_forgotten_and_nothing_crashes(intact):
     intact(READER, PAIR, [REQUEST, RESPONSE])
     intact(AnthropicStreamReader(), [{"type": "message_start", "message": RESPONSE}, *EVENTS[2:4]])

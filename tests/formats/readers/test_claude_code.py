@@ -399,9 +399,6 @@ SESSION = [
 ]
 
 
-# Counts from the files, by conversation.
-
-
 def test_a_side_row_without_a_parent_does_not_take_the_place_of_the_conversation():
     def reply(text: str, uuid: str, parent: str) -> dict:
         return row("assistant", uuid, parent, {"id": uuid, "role": "assistant", "content": text})

@@ -476,9 +476,6 @@ def test_an_error_among_the_chunks_of_a_stream_is_told():
     ]
 
 
-"""Counts from the raw files. The result of code that the provider ran splits a content in two."""
-
-
 def test_a_request_and_its_response_are_one_conversation(shared_data):
     folders = sorted({path.parent for path in shared_data.glob("traces/lingua/snapshots/*/*google/response.json")})
     assert len(folders) == 47

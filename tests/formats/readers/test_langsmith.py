@@ -17,10 +17,6 @@ READER = LangSmithReader()
 ITEM = "an item of a dataset, without a run of an agent; its expected output is the reference"
 BARE = "has no run_type, so it counts as an example of a dataset: its outputs are the reference"
 EXPECTED = "messages, of which the last answer and the calls are the reference"
-AVERAGES = (
-    "averages of feedback, which are no labels; export the feedback itself (client.list_feedback), and use it with "
-    "judgekit audit RUN --labels FILE"
-)
 HI = {"type": "human", "content": "Hi"}
 
 

@@ -514,18 +514,22 @@ def test_a_request_and_its_response_may_be_written_in_many_ways():
 
 
 @pytest.mark.parametrize("wrapped", [None, "messages", "request"], ids=["response", "flat", "pair"])
-def test_of_several_choices_the_first_is_read_and_the_others_are_kept(forgotten, wrapped):
+@pytest.mark.parametrize(("identity", "name"), [("x", "x"), (None, "[0-9a-f]{12}")])
+def test_each_choice_is_a_sample_of_one_group_and_usage_counts_once(forgotten, wrapped, identity, name):
     choices = [{"index": k, "message": assistant(content=f"say {k}"), "finish_reason": "stop"} for k in range(3)]
-    document = {**RESPONSE, "choices": choices}
+    document = {**RESPONSE, "id": identity, "choices": choices}
     if wrapped == "messages":
         document = {"messages": [HI], **document}
     elif wrapped:
         document = {"request": {"messages": [HI]}, "response": document}
-    [sample] = samples_of(document)
-    answer = sample.trace.messages[-1]
-    assert (sample.trace.response, answer.usage, answer.id) == ("say 0", REPLY.usage, "chatcmpl-1")
-    assert [choice["content"] for choice in answer.extra["choices"]] == ["say 1", "say 2"]
-    assert "3 choices; the first is read, the others are kept in the extra of its message" in told(sample)
+    samples = samples_of(document)
+    assert [sample.trace.response for sample in samples] == ["say 0", "say 1", "say 2"]
+    assert [sample.trace.messages[-1].usage for sample in samples] == [REPLY.usage, None, None]
+    assert {len(sample.trace.messages) for sample in samples} == {2 if wrapped else 1}
+    assert {sample.trace.messages[-1].id for sample in samples} == {identity}
+    [group] = {sample.group for sample in samples}
+    assert re.fullmatch(name, group)
+    assert [sample.id for sample in samples] == [f"{group}#{k}" for k in range(3)]
     assert forgotten(READER, document) == []
 
 
@@ -662,12 +666,21 @@ def test_calls_in_chunks_of_one_index_are_told_apart_or_said_to_be_unclear(delta
     assert "unclear" not in sample.model_dump_json(exclude={"trace": {"warnings"}})
 
 
-def test_streamed_choices_are_put_together_by_their_index():
+def test_the_same_choices_for_two_requests_are_two_groups():
+    choices = [{"message": assistant(content=text)} for text in ("yes", "no")]
+    rows = [{"messages": [{**HI, "content": text}], "choices": choices} for text in ("1 < 2?", "2 < 1?")]
+    assert len({sample.group for sample in samples_of(rows)}) == 2
+
+
+def test_streamed_choices_are_samples_of_one_group():
     stream = [chunk({"content": text}) for text in ("a", "b", "c", "d")]
     for number, one in enumerate(stream):
         one["choices"][0]["index"] = number % 2
-    [sample] = samples_of(stream, CHUNKS)
-    assert (sample.trace.response, sample.trace.messages[0].extra["choices"][0]["content"]) == ("ac", "bd")
+    samples = samples_of(stream, CHUNKS)
+    assert [(sample.id, sample.group, sample.trace.response) for sample in samples] == [
+        ("a#0", "a", "ac"),
+        ("a#1", "a", "bd"),
+    ]
 
 
 def test_usage_that_is_told_again_in_each_chunk_counts_once_and_nothing_is_forgotten(forgotten):
@@ -727,26 +740,6 @@ def test_parts_that_are_streamed_piece_by_piece_are_joined(deltas, parts):
 def test_chunks_of_no_response_are_an_error(document, found):
     with pytest.raises(TraceError, match=f"^{re.escape(found)}$"):
         CHUNKS.records(document)
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["", "user", "assistant", "text", "{"]),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(
-                [
-                    *("messages", "role", "content", "tool_calls", "function", "name", "arguments", "type", "text"),
-                    *("id", "usage", "choices", "message", "delta", "index", "request", "response", "tools"),
-                    *("reasoning_details", "image_url"),
-                ]
-            ),
-            inner,
-            max_size=4,
-        )
-    ),
-    max_leaves=12,
-)
 
 
 def test_what_stands_beside_an_answered_conversation_is_named_in_a_warning():

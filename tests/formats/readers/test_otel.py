@@ -1,12 +1,10 @@
 """Spans of OpenTelemetry's conventions and of related tracers."""
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
@@ -409,45 +407,9 @@ def test_lines_of_spans_are_one_conversation(tmp_path: Path) -> None:
     assert (sample.trace.source.format, len(sample.trace.messages)) == ("otel", 5)
 
 
-def all_messages(made: Trace) -> Iterator:
-    yield from made.messages
-    for child in made.children:
-        yield from all_messages(child)
-
-
-"""Messages by role, calls, errors and children of each recording, including those of children."""
-
-
 def test_a_recording_without_content_is_refused(shared_data: Path) -> None:
     with pytest.raises(TraceError, match="OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"):
         list(read(shared_data / "traces" / "otel" / "autogen_live_spans.json", on_error="raise"))
-
-
-junk = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(max_size=3)
-    | st.just([])
-    | st.just({})
-    | st.just([[{}]])
-)
-
-
-def mutated(value: JsonValue, draw) -> JsonValue:
-    """Return a copy with one changed value. JSON in a text may be changed too, or truncated."""
-    if isinstance(value, str) and value[:1] in "[{" and value and draw(st.booleans()):
-        try:
-            return json.dumps(mutated(json.loads(value), draw))
-        except ValueError:
-            return value[:-1]
-    if isinstance(value, dict | list) and value and draw(st.integers(0, 5)):
-        key = draw(st.sampled_from(sorted(value) if isinstance(value, dict) else range(len(value))))
-        copy = value.copy()
-        copy[key] = mutated(value[key], draw)
-        return copy
-    return draw(junk)
 
 
 def test_calls_that_hold_nothing_but_system_messages_are_not_folded():
