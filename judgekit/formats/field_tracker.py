@@ -1,7 +1,7 @@
 """An object of a recording: readers take its fields one by one, and the rest is kept."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal, TypeAlias, TypeVar
 
@@ -198,6 +198,12 @@ class FieldTracker:
     def warn(self, message: str, name: str = "") -> None:
         """Add a warning about this object or one of its fields."""
         self.warnings.append(TraceWarning(message, path=_joined(self.path, name) or None))
+
+    def take_into(self, facts: JsonObject, names: Iterable[str]) -> None:
+        """Take these fields into other facts, unless they have another value there."""
+        for name in names:
+            if (value := self._fields.get(name)) is not None and facts.setdefault(name, value) == value:
+                del self._fields[name]
 
     def extended(self, **fields: JsonValue) -> "FieldTracker":
         """Return an object with all fields that were not taken, which it takes, and with other fields."""

@@ -19,7 +19,7 @@ from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import combined_source, label_source
 from judgekit.formats.readers.adk import read_events, read_time, warn_of_agent_tools
 from judgekit.formats.readers.base import RowReader, as_records, build_sample, first_record, group_name
-from judgekit.formats.values import lookup, parse_if_json, without
+from judgekit.formats.values import lookup, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.recording import Label
 from judgekit.traces.sample import Sample
@@ -56,7 +56,7 @@ class ADKEvalReader(RowReader):
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize cases by ``eval_id``, and sets of them by their name."""
-        first = first_record(_decoded(value))
+        first = first_record(value)
         if not isinstance(first, dict):
             return False
         named = "eval_id" in first or "evalId" in first
@@ -66,7 +66,7 @@ class ADKEvalReader(RowReader):
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return cases and results, each with the fields of the whole set."""
-        return [record for row in as_records(_decoded(document)) for record in _cases(row)]
+        return [record for row in as_records(document) for record in _cases(row)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one case, or the result of one."""
@@ -200,9 +200,3 @@ def _cases(document: JsonValue) -> list[JsonValue]:
                 about = without(document, name)
                 return [{**case, known_as: about} if isinstance(case, dict) else case for case in cases]
     return [document]
-
-
-def _decoded(document: JsonValue) -> JsonValue:
-    """Decode results that some versions write as JSON in a JSON text."""
-    holds_results = isinstance(document, str) and any(name in document for name in _RESULTS)
-    return parse_if_json(document) if holds_results else document

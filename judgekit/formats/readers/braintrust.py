@@ -270,9 +270,7 @@ def _warn(row: FieldTracker, whole: Span, messages: Sequence[Message]) -> None:
 
 def _metadata(whole: Span, row: FieldTracker) -> JsonObject:
     metadata = (whole.attributes.maybe_object("metadata") or FieldTracker({})).leftover()
-    for name in _OF_THE_WHOLE:
-        if (value := whole.fields.peek(name)) is not None and metadata.setdefault(name, value) == value:
-            whole.fields.take(name)
+    whole.fields.take_into(metadata, _OF_THE_WHOLE)
     if (event := whole.fields.peek("id")) not in (None, row.peek("id")):
         metadata.setdefault("event_id", event)  # by which feedback refers to it
     return metadata

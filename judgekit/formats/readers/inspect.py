@@ -99,7 +99,7 @@ class InspectReader(RowReader):
             "cost_usd": cost,
             "error": str_or_none(lookup(sample.peek("error"), "message")),
             "termination": _termination(sample),
-            "labels": _labels(row, sample, events),
+            "labels": _labels(sample, events),
             "children": _children(events, {str(message.get("id")): message for message in raw}, sample),
         }
         _leave_out(sample, events)
@@ -248,16 +248,13 @@ def _total(sample: FieldTracker) -> tuple[float | None, object]:
     return cost, usage and usage.model_copy(update={"extra": {**usage.extra, "model": names[0]}})
 
 
-def _labels(row: FieldTracker, sample: FieldTracker, events: Sequence[JsonObject]) -> list[Label]:
+def _labels(sample: FieldTracker, events: Sequence[JsonObject]) -> list[Label]:
     labels: list[Label] = []
     source_of_score = _sources(sample, events)
     scores = sample.object("scores") or FieldTracker({})
     for name in scores:
         if (score := scores.object(name)) is not None:
             labels += _label(name, score, source_of_score(name, score))
-    if (score := sample.object("score")) is not None:  # in older logs; the header names its scorer
-        scorer = to_text(lookup(row.peek("header"), "results", "scorer", "name"))
-        labels += _label("score", score, source_of_score(scorer, score))
     return labels
 
 

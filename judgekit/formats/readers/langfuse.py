@@ -255,10 +255,7 @@ def _metadata(holders: Iterable[FieldTracker]) -> JsonObject:
     """Take the metadata of the whole: what its observations repeat, and what the first of them adds."""
     metadata: JsonObject = {}
     for holder in holders:
-        for name in _ABOUT:
-            value = holder.peek(name)
-            if value not in (None, [], "") and metadata.setdefault(name, value) == value:
-                holder.take(name)
+        holder.take_into(metadata, [name for name in _ABOUT if holder.peek(name) not in ([], "")])
         own = holder.peek("metadata")
         if isinstance(own, dict) and all(metadata.get(name, value) == value for name, value in own.items()):
             holder.take("metadata")

@@ -159,9 +159,7 @@ def _metadata(info: FieldTracker) -> JsonObject:
     metadata: JsonObject = {}
     for name in ("trace_metadata", "request_metadata", "tags"):
         fields = info.object(name) or FieldTracker({})
-        for key in fields:
-            if (value := fields.peek(key)) is not None and metadata.setdefault(key, value) == value:
-                fields.take(key)
+        fields.take_into(metadata, fields)
     return metadata
 
 

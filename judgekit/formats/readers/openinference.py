@@ -176,10 +176,7 @@ def _metadata(spans: Sequence[Span]) -> JsonObject:
     metadata: JsonObject = {}
     for span in spans:
         attributes = span.attributes
-        for name in ("session.id", "user.id", "tag.tags"):
-            value = attributes.peek(name)
-            if value is not None and metadata.setdefault(name, value) == value:
-                attributes.take(name)
+        attributes.take_into(metadata, ("session.id", "user.id", "tag.tags"))
         if span.parent is None:
             attributes.unpack("metadata")
             own = attributes.peek("metadata")

@@ -20,8 +20,8 @@ from judgekit.formats.readers.payloads import Payload, exchange_messages, messag
 from judgekit.formats.readers.promptfoo_grading import ERROR, read_labels, read_references
 from judgekit.formats.readers.rows import take_value
 from judgekit.formats.row_facts import to_text
-from judgekit.formats.values import as_list, as_object, lookup, objects_in, parse_if_json, unpacked, without
-from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, SystemMessage, ToolCall, ToolMessage
+from judgekit.formats.values import as_object, lookup, objects_in, parse_if_json, unpacked, without
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, SystemMessage, ToolCall
 from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import Sample
 
@@ -177,7 +177,7 @@ def _messages(
     request, answer = _request(prompt), _answer(response)
     about = {"model": metadata.text("model"), "finish_reason": response.text("finishReason")}
     messages, replies = exchange_messages(request, answer, tools, **about)
-    return append_reply(messages, [*_calls(metadata), *replies], row)
+    return append_reply(messages, replies, row)
 
 
 def _conversation(prompt: FieldTracker, response: FieldTracker, metadata: FieldTracker) -> list[Message] | None:
@@ -248,21 +248,6 @@ def _with_calls(output: str) -> AIMessage:
     return AIMessage(
         text, tool_calls=[read_call(call, ids=("call_id", "id"), args=("input", "arguments")) for call in calls]
     )
-
-
-def _calls(metadata: FieldTracker) -> list[Message]:
-    """Return the calls that a coding agent made before its answer, with their results."""
-    messages: list[Message] = []
-    if not all(isinstance(lookup(call, "name"), str) for call in as_list(metadata.peek("toolCalls"))):
-        return messages
-    for call in metadata.optional_objects("toolCalls"):
-        name, identity, output = call.text("name") or "", call.id("id"), call.take("output")
-        failed = call.boolean("is_error")
-        tool_call = ToolCall.recorded(name, call.take("input"), id=identity)
-        messages.append(AIMessage(tool_calls=[tool_call.model_copy(update={"extra": call.leftover()})]))
-        if output is not None:
-            messages.append(ToolMessage(to_text(output), tool_call_id=identity, name=name, is_error=failed))
-    return messages
 
 
 def _error(row: FieldTracker, response: FieldTracker, messages: Sequence[Message]) -> str | None:

@@ -421,16 +421,5 @@ def test_a_score_of_judgekit_without_a_judge_is_that_of_a_benchmark_unless_its_n
     assert sources_in({"scores": {"bleu": unjudged, "tone": unjudged}}) == {"bleu": "benchmark", "tone": "judge"}
 
 
-@pytest.mark.parametrize(
-    ("scorer", "source"),
-    [("model_graded_fact", "judge"), ("match", "benchmark"), ("mine", "unknown"), (None, "unknown")],
-)
-def test_the_header_of_an_old_log_says_who_gave_its_one_score(scorer, source):
-    header = {**HEADER, "results": {"scorer": {"name": scorer, "params": {}}}}
-    sample = {name: value for name, value in SAMPLE.items() if name != "scores"}
-    old = READER.sample({"header": header, "sample": {**sample, "score": {"value": "C"}}}, 0)
-    assert old.trace.labels == (Label("score", "C", source=source),)
-
-
 def test_nothing_is_forgotten_and_nothing_crashes(intact):
     intact(READER, {"header": HEADER, "sample": SAMPLE})
