@@ -212,12 +212,6 @@ def test_of_references_that_meet_no_sample_is_said_what_samples_have(join, rows,
     assert join(rows, references)[1] == [found]
 
 
-def test_references_that_meet_no_sample_are_reported(join):
-    references = [{"task": task, "reference": "r"} for task in ("x", "a", "y")]
-    _, met = join([row("1", metadata={"task": "a"})], references)
-    assert met == ["2 references match no sample by 'task': 'x'; 'y'"]
-
-
 def test_what_did_not_fit_is_a_warning_or_an_error_once_all_is_read(tmp_path):
     path, references = tmp_path / "a.jsonl", tmp_path / "r.jsonl"
     path.write_text(json.dumps(row("a")))

@@ -22,12 +22,12 @@ from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import label_source
 from judgekit.formats.merging import SpanStep, merge_steps
 from judgekit.formats.readers.base import as_records, build_sample, first_record
-from judgekit.formats.readers.payloads import exchange_messages, take_payload, variables_in, warn_of_outcome
+from judgekit.formats.readers.payloads import variables_in, warn_of_outcome
 from judgekit.formats.readers.span_steps import read_function_steps
 from judgekit.formats.row_facts import FACT_COLUMNS, read_expected, single_text, to_text
 from judgekit.formats.spans import Span, find_roots, read_spans
 from judgekit.formats.values import as_list, as_object, is_number, lookup, str_or_none, unpacked, without
-from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, SystemMessage, Usage
+from judgekit.traces.message import AIMessage, JsonObject, Message, SystemMessage, Usage
 from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import Sample
 
@@ -93,7 +93,10 @@ class BraintrustReader:
         if root is None:
             row.warn("the root span is not in this file, so its input, output and scores are unknown")
         whole = root or next(span for span in spans if span.parent is None)
-        steps, tools = read_function_steps(spans, whole, _kind, _model_step)
+        steps, tools = read_function_steps(spans, whole, _kind, _details)
+        for step in steps:
+            if step.kind == "model":
+                _put_instructions_first(step)
         fields = merge_steps(steps)
         messages = cast("Sequence[Message]", fields["messages"])
         if not messages:
@@ -234,19 +237,18 @@ def _kind(span: Span) -> str | None:
     return _KINDS.get(str(_type(span)))
 
 
-def _model_step(span: Span, tools: list[ToolDefinition]) -> SpanStep:
-    attributes = span.attributes
-    request, response = take_payload(attributes, "input", HumanMessage), take_payload(attributes, "output", AIMessage)
-    if not request.messages and not response.messages:
-        return SpanStep(span)
+def _details(attributes: FieldTracker, tools: list[ToolDefinition]) -> dict[str, object]:
     tools += read_tools(attributes.optional_objects("tools"))
-    fields = {"model": attributes.text("model"), "usage": _usage(attributes)}
-    messages, replies = exchange_messages(request, response, tools, **fields)
-    if (instructions := attributes.text("instructions")) is not None:  # of OpenAI's Responses
+    return {"model": attributes.text("model"), "usage": _usage(attributes)}
+
+
+def _put_instructions_first(step: SpanStep) -> None:
+    messages = list(step.input_messages)
+    if (instructions := step.span.attributes.text("instructions")) is not None:  # of OpenAI's Responses
         messages.insert(0, SystemMessage(instructions))
-    elif len(messages) > 1 and isinstance(messages[-1], SystemMessage):  # the SDK appends those of Anthropic
+    elif messages and isinstance(messages[-1], SystemMessage):  # the SDK appends those of Anthropic
         messages.insert(0, messages.pop())
-    return SpanStep(span, "model", input_messages=messages, output_messages=replies)
+    step.input_messages = messages
 
 
 def _usage(attributes: FieldTracker) -> Usage | None:

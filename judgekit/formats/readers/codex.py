@@ -282,14 +282,8 @@ def _as_developer_message(message: Message) -> Message:
     texts = [part if isinstance(part, str) else getattr(part, "text", "") for part in parts]
     if not all(text.lstrip().startswith(_CONTEXT) for text in texts):
         return message
-    return SystemMessage(
-        message.content,
-        role="developer",
-        id=message.id,
-        timestamp=message.timestamp,
-        metadata={"role": "user"},
-        extra=message.extra,
-    )
+    about = {"id": message.id, "timestamp": message.timestamp, "metadata": {"role": "user"}, "extra": message.extra}
+    return SystemMessage.model_validate({"content": message.content, "role": "developer", **about})
 
 
 def read_usage(holder: FieldTracker, name: str) -> Usage | None:

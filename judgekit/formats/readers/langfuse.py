@@ -16,14 +16,12 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError, count_text
 from judgekit.formats.blocks.common import read_counts
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.formats.merging import SpanStep
 from judgekit.formats.readers.base import as_records, build_sample, first_record
-from judgekit.formats.readers.payloads import exchange_messages, take_payload
 from judgekit.formats.readers.run_trees import as_span, merge_versions, read_expected, read_item, read_tree
 from judgekit.formats.score_records import AUDIT_HINT, read_score, score_system
 from judgekit.formats.spans import Span
 from judgekit.formats.values import as_list, as_object, first_value, objects_in, parse_if_complete, str_or_none, without
-from judgekit.traces.message import AIMessage, HumanMessage, JsonObject
+from judgekit.traces.message import JsonObject
 from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import Sample
 
@@ -112,7 +110,7 @@ class LangfuseReader:
         row = FieldTracker.of(record)
         if "spans" not in row:
             return _item(row, index)
-        tree = read_tree(row, _kind, _model_step, _VALUES, _MISSING)
+        tree = read_tree(row, _kind, _details, _VALUES, _MISSING)
         about = row.object("trace") or FieldTracker({})
         metadata = _metadata([about, *(span.attributes for span in tree.spans)])
         name = row.id("id")
@@ -239,16 +237,10 @@ def _kind(span: Span) -> str | None:
     return _KINDS.get(kind, kind) if isinstance(kind, str) else None
 
 
-def _model_step(span: Span, tools: list[ToolDefinition]) -> SpanStep:
-    attributes = span.attributes
-    request = take_payload(attributes, "input", HumanMessage)
-    response = take_payload(attributes, "output", AIMessage)
-    if not request.messages and not response.messages:
-        return SpanStep(span)
+def _details(attributes: FieldTracker, _: list[ToolDefinition]) -> dict[str, object]:
     model = attributes.text("model", "providedModelName", "provided_model_name")
     usage = read_counts(attributes.object("usageDetails", "usage_details"), input="input", output="output")
-    messages, replies = exchange_messages(request, response, tools, model=model, usage=usage)
-    return SpanStep(span, "model", input_messages=messages, output_messages=replies)
+    return {"model": model, "usage": usage}
 
 
 def _metadata(holders: Iterable[FieldTracker]) -> JsonObject:

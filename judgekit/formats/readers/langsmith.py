@@ -16,14 +16,12 @@ from judgekit.errors import TraceError
 from judgekit.formats.blocks.openai_chat import read_tools
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import label_source
-from judgekit.formats.merging import SpanStep
 from judgekit.formats.readers.base import as_records, build_sample, first_record
-from judgekit.formats.readers.payloads import exchange_messages, take_payload
 from judgekit.formats.readers.run_trees import as_span, merge_versions, read_expected, read_item, read_tree
 from judgekit.formats.score_records import make_label
 from judgekit.formats.spans import Span, find_roots
 from judgekit.formats.values import as_object, objects_in, parse_if_json, str_or_none, unpacked, without
-from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Usage
+from judgekit.traces.message import JsonObject, Usage
 from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import Sample
 
@@ -94,7 +92,7 @@ class LangSmithReader:
             if "dataset_id" not in row:
                 row.warn("has no run_type, so it counts as an example of a dataset: its outputs are the reference")
             return read_item(row, index, "inputs", "outputs")
-        tree = read_tree(row, _kind, _model_step, _VALUES, _MISSING)
+        tree = read_tree(row, _kind, _details, _VALUES, _MISSING)
         trace = dict(tree.fields)
         facts: dict[str, object] = {}
         if tree.root is not None:
@@ -188,18 +186,12 @@ def _kind(span: Span) -> str | None:
     return _KINDS.get(kind, kind.upper()) if isinstance(kind, str) else None
 
 
-def _model_step(span: Span, tools: list[ToolDefinition]) -> SpanStep:
-    attributes = span.attributes
-    request = take_payload(attributes, "inputs", HumanMessage)
-    response = take_payload(attributes, "outputs", AIMessage)
-    if not request.messages and not response.messages:
-        return SpanStep(span)
+def _details(attributes: FieldTracker, tools: list[ToolDefinition]) -> dict[str, object]:
     extra = attributes.object("extra") or FieldTracker({})
     model = (extra.object("metadata") or FieldTracker({})).text("ls_model_name")
     if (parameters := extra.object("invocation_params")) is not None:
         tools += read_tools(parameters.optional_objects("tools"))
-    messages, replies = exchange_messages(request, response, tools, model=model, usage=_usage(attributes))
-    return SpanStep(span, "model", input_messages=messages, output_messages=replies)
+    return {"model": model, "usage": _usage(attributes)}
 
 
 def _usage(attributes: FieldTracker) -> Usage | None:

@@ -15,10 +15,10 @@ from judgekit.formats.blocks.common import read_counts
 from judgekit.formats.blocks.openai_chat import read_tools
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import label_source
-from judgekit.formats.merging import SpanStep, merge_steps
+from judgekit.formats.merging import merge_steps
 from judgekit.formats.readers.base import RowReader, as_records, build_sample
 from judgekit.formats.readers.payloads import exchange_messages, take_payload
-from judgekit.formats.readers.span_steps import read_steps
+from judgekit.formats.readers.span_steps import payload_reader, read_steps
 from judgekit.formats.score_records import make_label
 from judgekit.formats.span_exports import detect_convention
 from judgekit.formats.spans import Span, group_spans, read_spans
@@ -62,7 +62,7 @@ class MLflowReader(RowReader):
             if isinstance(holder.peek(name), str):
                 raise TraceError(f"{name}: a string that is not JSON, as in tables from search_traces(); write {_CODE}")
         spans = read_spans(data)
-        steps, tools = read_steps(spans, _kind, _model_step, _VALUES)
+        steps, tools = read_steps(spans, _kind, payload_reader(_VALUES, _details), _VALUES)
         fields = merge_steps(steps)
         if not spans:  # in version 2
             request, response = take_payload(data, "request", HumanMessage), take_payload(data, "response", AIMessage)
@@ -139,19 +139,10 @@ def _kind(span: Span) -> str | None:
     return "LLM" if kind == "CHAT_MODEL" else kind if isinstance(kind, str) else None
 
 
-def _model_step(span: Span, tools: list[ToolDefinition]) -> SpanStep:
-    attributes = span.attributes
-    request = take_payload(attributes, _VALUES[0], HumanMessage)
-    response = take_payload(attributes, _VALUES[1], AIMessage)
-    if not request.messages and not response.messages:
-        request = take_payload(attributes, "mlflow.chat.messages", HumanMessage)  # in older versions
-    if not request.messages and not response.messages:
-        return SpanStep(span)
+def _details(attributes: FieldTracker, tools: list[ToolDefinition]) -> dict[str, object]:
     tools += read_tools(attributes.optional_objects("mlflow.chat.tools"))
     usage = read_counts(attributes.object("mlflow.chat.tokenUsage"), cached=_CACHED)
-    model = attributes.text("mlflow.llm.model")
-    messages, replies = exchange_messages(request, response, tools, model=model, usage=usage)
-    return SpanStep(span, "model", input_messages=messages, output_messages=replies)
+    return {"model": attributes.text("mlflow.llm.model"), "usage": usage}
 
 
 def _metadata(info: FieldTracker) -> JsonObject:

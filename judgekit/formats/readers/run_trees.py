@@ -12,7 +12,7 @@ from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.merging import merge_steps
 from judgekit.formats.readers.base import build_sample
 from judgekit.formats.readers.payloads import messages_in, take_payload
-from judgekit.formats.readers.span_steps import KindOf, ModelReader, read_steps
+from judgekit.formats.readers.span_steps import Details, KindOf, payload_reader, read_steps
 from judgekit.formats.row_facts import STRUCTURE_WARNING, single_text, to_text
 from judgekit.formats.spans import Span, read_spans, time_range
 from judgekit.formats.values import as_object, lookup, unpacked, without
@@ -60,17 +60,17 @@ def merge_versions(runs: Iterable[JsonObject]) -> list[JsonObject]:
     return list(versions.values())
 
 
-def read_tree(row: FieldTracker, kind: KindOf, model: ModelReader, values: tuple[str, str], missing: str) -> RunTree:
+def read_tree(row: FieldTracker, kind: KindOf, details: Details, values: tuple[str, str], missing: str) -> RunTree:
     """Return what the runs of a record say, and warn about those that say nothing.
 
     The calls of models make the conversation. If the outermost run answers something else, its answer is the last
-    message, since that is what the user saw. Without calls of models, the outermost run is the conversation. The first
-    parameters are those of `read_steps`; ``missing`` is what to do about missing inputs and outputs.
+    message, since that is what the user saw. Without calls of models, the outermost run is the conversation. The other
+    parameters are those of `read_steps` and `payload_reader`; ``missing`` is what to do about missing inputs and outputs.
     """
     spans = read_spans(row)
     calls = [span for span in spans if kind(span) == "LLM"]
     _warn_of_gaps(row, spans, calls, values, missing)
-    steps, tools = read_steps(spans, kind, model, values)
+    steps, tools = read_steps(spans, kind, payload_reader(values, details), values)
     fields = merge_steps(steps)
     messages = [*cast("Sequence[Message]", fields["messages"])]
     roots = [span for span in spans if span.parent is None and span.parent_id is None]

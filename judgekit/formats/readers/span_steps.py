@@ -3,7 +3,7 @@
 import ast
 import json
 import re
-from collections.abc import Callable, Collection, Container, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeAlias, cast
 
@@ -37,7 +37,23 @@ KindOf: TypeAlias = Callable[[Span], str | None]
 """A function that returns the kind of a span: ``LLM``, ``TOOL``, ``AGENT`` or another one."""
 ModelReader: TypeAlias = Callable[[Span, list[ToolDefinition]], SpanStep]
 """A function that reads a model call, and adds its tools to a list."""
+Details: TypeAlias = Callable[[FieldTracker, list[ToolDefinition]], Mapping[str, object]]
+"""A function that reads what the attributes of a model call say about its answer, and adds its tools to a list."""
 Steps: TypeAlias = tuple[list[SpanStep], list[ToolDefinition]]
+
+
+def payload_reader(values: tuple[str, str], details: Details) -> ModelReader:
+    """Return a reader of model calls whose requests and responses are in these attributes, in any provider's format."""
+
+    def read(span: Span, tools: list[ToolDefinition]) -> SpanStep:
+        request = take_payload(span.attributes, values[0], HumanMessage)
+        response = take_payload(span.attributes, values[1], AIMessage)
+        if not request.messages and not response.messages:
+            return SpanStep(span)
+        messages, replies = exchange_messages(request, response, tools, **details(span.attributes, tools))
+        return SpanStep(span, "model", input_messages=messages, output_messages=replies)
+
+    return read
 
 
 def read_steps(spans: Sequence[Span], kind: KindOf, model: ModelReader, values: tuple[str, str]) -> Steps:
@@ -86,12 +102,13 @@ def read_steps(spans: Sequence[Span], kind: KindOf, model: ModelReader, values: 
     return steps, list(distinct_tools(tools).values())
 
 
-def read_function_steps(spans: Sequence[Span], whole: Span, kind: KindOf, model: ModelReader) -> Steps:
+def read_function_steps(spans: Sequence[Span], whole: Span, kind: KindOf, details: Details) -> Steps:
     """Return steps as `read_steps` does, of tracers that record functions with their ``input`` and ``output``.
 
     Without model calls, any input and output of the whole is question and answer.
     """
-    steps, tools = read_steps(spans, kind, model, ("input", "output"))
+    values = ("input", "output")
+    steps, tools = read_steps(spans, kind, payload_reader(values, details), values)
     unanswered = [step.span for step in steps if step.kind == "model" and not step.output_messages]
     if unanswered:
         error = next((f": {short_repr(span.error)}" for span in unanswered if span.error is not None), "")

@@ -16,14 +16,14 @@ from judgekit.errors import TraceError
 from judgekit.formats.blocks.openai_chat import read_usage
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import label_source
-from judgekit.formats.merging import SpanStep, merge_steps
+from judgekit.formats.merging import merge_steps
 from judgekit.formats.readers.base import as_records, build_sample, detect_response_apis, first_record
-from judgekit.formats.readers.payloads import exchange_messages, take_payload, variables_in, warn_of_outcome
+from judgekit.formats.readers.payloads import variables_in, warn_of_outcome
 from judgekit.formats.readers.span_steps import read_function_steps
 from judgekit.formats.row_facts import FACT_COLUMNS
 from judgekit.formats.spans import Span, find_roots, read_spans
 from judgekit.formats.values import as_object, is_number, lookup, objects_in, str_or_none, without
-from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
+from judgekit.traces.message import AIMessage, JsonObject, Message
 from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import Sample
 
@@ -58,7 +58,7 @@ class WeaveReader:
         whole = next((span for span in spans if span.parent is None), None)
         if whole is None:
             raise TraceError(f"an evaluation without its examples; export the calls of {_EXAMPLE} and those below too")
-        steps, tools = read_function_steps(spans, whole, _kind, _model_step)
+        steps, tools = read_function_steps(spans, whole, _kind, _details)
         fields = merge_steps(steps)
         messages = cast("Sequence[Message]", fields["messages"])
         if not messages:
@@ -165,17 +165,11 @@ def _kind(span: Span) -> str | None:
     return "LLM" if is_request and detect_response_apis(span.attributes.peek("output")) else "FUNCTION"
 
 
-def _model_step(span: Span, tools: list[ToolDefinition]) -> SpanStep:
-    attributes = span.attributes
-    request, response = take_payload(attributes, "input", HumanMessage), take_payload(attributes, "output", AIMessage)
-    if not request.messages and not response.messages:
-        return SpanStep(span)
-    details: dict[str, object] = {}
+def _details(attributes: FieldTracker, _: list[ToolDefinition]) -> dict[str, object]:
     used = attributes.object("usage")
     if used is not None and len(models := list(used)) == 1 and (counts := used.maybe_object(models[0])) is not None:
-        details = {"model": models[0], "usage": read_usage(counts)}
-    messages, replies = exchange_messages(request, response, tools, **details)
-    return SpanStep(span, "model", input_messages=messages, output_messages=replies)
+        return {"model": models[0], "usage": read_usage(counts)}
+    return {}
 
 
 def _labels(spans: Sequence[Span], whole: Span) -> Iterator[Label]:

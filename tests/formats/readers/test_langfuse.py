@@ -257,46 +257,6 @@ def test_errors_and_missing_parents_are_told():
     assert (None, "model calls that failed, found 1 of 1") in warned(sample)
 
 
-def test_model_calls_of_evaluators_are_no_part_of_the_conversation():
-    judging = observed("judge", "GENERATION", "check", input="Is it good?", output="yes")
-    [sample] = sampled(
-        observed("root", "AGENT", input="q", output="a"), observed("check", "EVALUATOR", "root"), judging
-    )
-    assert [message.text for message in sample.trace.messages] == ["q", "a"]
-
-
-def test_sub_agents_are_children():
-    def said(identity, parent, question, answer, start, **fields):
-        messages = [{"role": "user", "content": question}]
-        return observed(
-            identity,
-            "GENERATION",
-            parent,
-            input=messages,
-            output=answer,
-            startTime=f"2026-01-01T00:00:0{start}Z",
-            **fields,
-        )
-
-    call = {
-        "role": "assistant",
-        "tool_calls": [{"id": "c", "type": "function", "function": {"name": "ask", "arguments": "{}"}}],
-    }
-    tool = observed("ask", "TOOL", "root", input={}, output="it was sent", startTime="2026-01-01T00:00:02Z")
-    inner = observed("helper", "AGENT", "ask", startTime="2026-01-01T00:00:03Z")
-    [sample] = sampled(
-        said("in", "helper", "Find it", "it was sent", 4),
-        inner,
-        tool,
-        said("llm", "root", "Where is it?", call, 1),
-        observed("root", "AGENT", startTime="2026-01-01T00:00:00Z"),
-    )
-    assert [message.role for message in sample.trace.messages] == ["user", "assistant", "tool"]
-    [child] = sample.trace.children
-    assert [message.text for message in child.messages] == ["Find it", "it was sent"]
-    assert child.messages[1].agent == "helper"
-
-
 def test_an_observation_that_pages_repeat_is_read_once_in_its_later_version():
     first = observed("root", "SPAN", input="q", output="half", version="1")
     [sample] = sampled(first, {**first, "output": "whole", "version": None})

@@ -113,30 +113,6 @@ PAYLOADS = {
             "stopReason": "tool_use",
         },
     ),
-    "langchain": (
-        [[{"type": "system", "content": "Be brief"}, {"type": "human", "content": "Hi"}]],
-        {
-            "generations": [
-                [
-                    {
-                        "text": "",
-                        "message": {
-                            "type": "ai",
-                            "content": "",
-                            "tool_calls": [{"name": "f", "args": {"a": 1}, "id": "c1"}],
-                        },
-                    }
-                ]
-            ]
-        },
-    ),
-    "parts": (
-        [
-            {"role": "system", "parts": [{"type": "text", "content": "Be brief"}]},
-            {"role": "user", "parts": [{"type": "text", "content": "Hi"}]},
-        ],
-        [{"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "f", "arguments": {"a": 1}}]}],
-    ),
 }
 
 
@@ -247,16 +223,6 @@ def test_several_traces_are_several_samples():
                 "attributes": trace(span("LLM", "x", "Hi", "Hello", id="a"))["data"]["spans"][0]["attributes"],
             }
         ],
-        trace(
-            span(
-                "CHAT_MODEL",
-                "x",
-                None,
-                None,
-                id="a",
-                chat__messages=[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}],
-            )
-        ),
     ],
 )
 def test_what_went_in_and_came_out_is_the_conversation_where_there_is_no_other(document, forgotten):

@@ -352,13 +352,6 @@ def test_an_input_that_the_output_of_an_agent_repeats_is_read_once():
         assert [message.text for message in READER.sample(record, 0).trace.messages] == ["q", "a"]
 
 
-def test_calls_without_a_session_are_one_conversation_if_they_repeat_each_other():
-    answer = {"role": "assistant", "content": "Hello"}
-    calls = [llm([USER], [answer]), llm([USER, answer, USER], [{"role": "assistant", "content": "Again?"}], start=4)]
-    calls[1]["context"] = {"trace_id": "t2", "span_id": "s2"}
-    assert [text for _, text, _ in told(read(*reversed(calls)).trace)] == ["Hi", "Hello", "Hi", "Again?"]
-
-
 def test_nodes_of_langgraph_are_no_agents_within_their_graph():
     node = {"metadata": '{"langgraph_node": "agent"}'}
     trace = read(

@@ -151,12 +151,6 @@ def test_a_row_without_messages_is_refused():
         READER.sample({"user_input": [], "reference": "r"}, 0)
 
 
-def test_a_result_that_answers_no_call_stays_with_a_warning():
-    trace = READER.sample({"user_input": [{"type": "tool", "content": "x"}]}, 0).trace
-    assert trace.messages == (ToolMessage("x"),)
-    assert trace.warnings == (TraceWarning("a tool result that answers no earlier call", path="messages[0]"),)
-
-
 def test_an_error_says_where_in_the_record_and_what_was_found():
     cases = [
         (
