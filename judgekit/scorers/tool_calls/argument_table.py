@@ -32,7 +32,6 @@ class ArgumentTable:
     ) -> None:
         import numpy as np  # noqa: PLC0415 - slow to import, and rarely needed
 
-        self._sides = rows, columns
         self._names = list(dict.fromkeys(name for args in (*rows, *columns) for name in args or ()))
         self._codes: dict[Hashable, int] = {}
         width = len(self._names)
@@ -40,6 +39,7 @@ class ArgumentTable:
         coded_rows = [self._coded(args or {}) for args in rows]
         self._rows = np.array(coded_rows, dtype=np.int32).reshape(len(rows), width).T
         self._columns = [self._coded(args or {}) for args in columns]
+        self._are_readable = [args is not None for args in columns]
         # A call that could not be read counts as one argument, so that its scores are 0.
         self._row_sizes = np.array([1 if args is None else len(args) for args in rows], dtype=count)
         self._absent = [(codes == _NEITHER).astype(count) if not codes.all() else None for codes in self._rows]
@@ -58,7 +58,7 @@ class ArgumentTable:
         equal, either = np.zeros_like(self._row_sizes), self._row_sizes
         codes = self._columns[column]
         if not any(codes):
-            return np.where(either, 0.0, float(self._sides[1][column] is not None))
+            return np.where(either, 0.0, float(self._are_readable[column]))
         for row_codes, absent, code in zip(self._rows, self._absent, codes, strict=True):
             if code != _NEITHER:
                 equal += (row_codes == code).view(np.int8)
@@ -70,9 +70,5 @@ class ArgumentTable:
         """Return the scores of all pairs."""
         import numpy as np  # noqa: PLC0415 - as above
 
-        rows, columns = self._sides
-        by_row = ArgumentTable(columns, rows)  # writing whole rows is much faster
-        scores = np.empty((len(rows), len(columns)))
-        for row in range(len(rows)):
-            scores[row] = by_row.scores(row)
-        return scores
+        each = [self.scores(column) for column in range(len(self._columns))]
+        return np.array(each).reshape(len(each), len(self._row_sizes)).T

@@ -1,6 +1,6 @@
 """The expected and the actual calls of a sample, and how the arguments of each pair compare."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise, product
 from typing import NamedTuple
@@ -29,6 +29,8 @@ from judgekit.traces.sample import Sample
 from judgekit.traces.trace import ActualCall, Trace
 from judgekit.traces.tree import Chronology, MessageNumber, branches, conversation_path
 
+_MANY_PAIRS = 4_000
+"""The number of pairs from which arguments are compared as a table."""
 _UNORDERED = "the order of calls by sub-agents that worked in parallel is not compared: the recording does not tell it"
 
 
@@ -127,28 +129,21 @@ class Calls:
         """Return the score of the arguments of two calls of the same tool."""
         if not self.is_plain[expected]:
             return self.compare(expected, actual).score
-        if self.agree(expected, actual):
-            return 1.0
-        return self.scores([expected], [actual])[0][0]
+        args, call = self.expected[expected].args, self.actual[actual].call
+        if call.args_error is not None:
+            return 0.0
+        wanted, received = self._arguments
+        names = args.keys() | call.args.keys()
+        return len(wanted[expected] & received[actual]) / len(names) if names else 1.0
 
-    def scores(self, expected: Sequence[int], actual: Sequence[int]) -> list[list[float]]:
-        """Return the scores of all pairs of calls of the same tool, a row for each expected call."""
-        if not all(self.is_plain[row] for row in expected):
-            return [[self.score(row, column) for column in actual] for row in expected]
-        calls = [self.actual[column].call for column in actual]
-        received = [
-            (call.args.keys(), {hashable_argument(*pair) for pair in call.args.items()}, call.args_error is None)
-            for call in calls
-        ]
-        rows: list[list[float]] = []
-        for args in [self.expected[row].args for row in expected]:
-            names, wanted = args.keys(), {hashable_argument(*pair) for pair in args.items()}
-            row = [
-                (len(wanted & equal) / len(names | others) if names or others else 1.0) if is_readable else 0.0
-                for others, equal, is_readable in received
-            ]
-            rows.append(row)
-        return rows
+    @cached_property
+    def _arguments(self) -> tuple[Sequence[set[Hashable]], Sequence[set[Hashable]]]:
+        """The names and values of the arguments of each expected and each actual call."""
+        expected, actual = (
+            [{hashable_argument(*pair) for pair in call.args.items()} for call in side]
+            for side in (self.expected, [actual.call for actual in self.actual])
+        )
+        return expected, actual
 
     def compare(self, expected: int, actual: int) -> ArgComparison:
         """Return the comparison of the arguments of two calls of the same tool."""
@@ -190,8 +185,8 @@ class Calls:
         return ((calls, received[tool]) for tool, calls in wanted.items() if tool in received)
 
     def table(self, expected: Sequence[int], actual: Sequence[int]) -> ArgumentTable | None:
-        """Return a table of the arguments of calls of one tool; ``None`` unless they are simply compared as typed JSON."""
-        if not all(self.is_plain[row] for row in expected):
+        """Return a table of the arguments of many calls of one tool; ``None`` for few, or if they are not plain."""
+        if len(expected) * len(actual) < _MANY_PAIRS or not all(self.is_plain[row] for row in expected):
             return None
         calls = [self.actual[column].call for column in actual]
         rows = [self.expected[row].args for row in expected]

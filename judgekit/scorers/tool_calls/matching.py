@@ -1,35 +1,25 @@
 """Pairing of actual tool calls with expected ones."""
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, groupby, pairwise, product
 from math import fsum
 from typing import TYPE_CHECKING, NamedTuple
 
-from judgekit.scorers.tool_calls.argument_table import ArgumentTable
-from judgekit.scorers.tool_calls.assignment import (
-    Blocks,
-    best_in_long_order,
-    best_in_order,
-    best_in_place,
-    best_pairs,
-    blocks_in_order,
-    longest_in_order,
-)
+from judgekit.scorers.tool_calls.assignment import ColumnWeights, best_in_order, best_in_place, best_of_few, best_pairs
 from judgekit.scorers.tool_calls.calls import Calls
 from judgekit.scorers.tool_calls.modes import ToolMatch
 from judgekit.traces.equality import canonical_json
 
 if TYPE_CHECKING:
+    from judgekit.scorers.tool_calls.argument_table import ArgumentTable
     from judgekit.scorers.tool_calls.assignment import Indices, Weights
 
 _FEW_PAIRS = 500
 """The number of pairs of expected and actual calls that are compared within 5 ms."""
 _SOME_PAIRS = 12_000
 """The number of pairs up to which typed JSON is compared in the thread of the event loop."""
-_MANY_PAIRS = 4_000
-"""The number of pairs from which arguments are compared as a table."""
 
 
 class CallPair(NamedTuple):
@@ -137,22 +127,12 @@ class Match:
                 yield from self._best_pairs(rest, others, is_graded=is_graded)
 
     def _best_pairs(self, rows: Sequence[int], columns: Sequence[int], *, is_graded: bool) -> Iterable[tuple[int, int]]:
-        table = self.calls.table(rows, columns) if len(rows) * len(columns) > _MANY_PAIRS else None
-        weights: Sequence[Sequence[float]] | Weights
-        if table is not None:
-            weights = table.all_scores()
-            has_weight = bool(weights.any())
-        else:
-            weights = self._weights(rows, columns, is_graded=is_graded)
-            has_weight = any(map(any, weights))
-        if not has_weight:
+        table = self.calls.table(rows, columns)
+        credit = self.calls.score if is_graded else self.calls.agree
+        weights = [[credit(row, column) for column in columns] for row in rows] if table is None else table.all_scores()
+        if not any(map(any, weights)):
             return zip(rows, columns, strict=False)
         return ((rows[row], columns[column]) for row, column in best_pairs(weights))
-
-    def _weights(self, rows: Sequence[int], columns: Sequence[int], *, is_graded: bool) -> list[list[float]]:
-        if is_graded:
-            return self.calls.scores(rows, columns)
-        return [[self.calls.agree(row, column) for column in columns] for row in rows]
 
     def _ordered_pairs(self, expected: Sequence[int], actual: Sequence[int]) -> Iterable[tuple[int, int]]:
         how = self.rules
@@ -164,65 +144,42 @@ class Match:
             return [pair for pair in zip(expected, actual, strict=False) if tools[pair[0]] == called[pair[1]]]
         ends = [0, *accumulate(len([*block]) for _, block in groupby(actual, self.block))]
         blocks = [*pairwise(ends)]
-        if not is_in_place and len(blocks) > 1:
-            in_order = self._pairs_in_order(expected, actual, blocks)
-            if in_order is not None:
-                return ((expected[row], actual[column]) for row, column in in_order)
-        is_graded = how.args_credit == "fraction"
-        weights = [[0.0] * len(actual) for _ in expected]
-        row_of, column_of = ({index: at for at, index in enumerate(side)} for side in (expected, actual))
-        for wanted, received in self.calls.by_tool(expected, actual):
-            for row, scores in zip(wanted, self._weights(wanted, received, is_graded=is_graded), strict=True):
-                for column, score in zip(received, scores, strict=True):
-                    weights[row_of[row]][column_of[column]] = score
-        best = best_in_place(weights, blocks) if is_in_place else best_in_order(weights, blocks)
+        if not is_in_place and len(blocks) == len(actual) and len(expected) * len(actual) <= _SOME_PAIRS:
+            row_of, column_of = ({index: at for at, index in enumerate(side)} for side in (expected, actual))
+            weights = [[0.0] * len(actual) for _ in expected]
+            for wanted, received in self.calls.by_tool(expected, actual):
+                for row, column in product(wanted, received):
+                    weights[row_of[row]][column_of[column]] = self._weight(row, column)
+            return ((expected[row], actual[column]) for row, column in best_of_few(weights))
+        columns = self._column_weights(expected, actual)
+        pair = best_in_place if is_in_place else best_in_order
+        best = pair(columns, len(expected), blocks)
         return ((expected[row], actual[column]) for row, column in best)
 
-    def _pairs_in_order(
-        self, expected: Sequence[int], actual: Sequence[int], blocks: Blocks
-    ) -> Iterable[tuple[int, int]] | None:
-        """Return the best pairs that do not cross, if there is a fast way; else ``None``."""
-        row_of, column_of = ({index: at for at, index in enumerate(side)} for side in (expected, actual))
-        if self.rules.args_credit == "all":
-            equal_rows = [0] * len(actual)
-            for wanted, received in self.calls.by_tool(expected, actual):
-                for index, rows in zip(received, self._equal_rows(wanted, received, row_of), strict=True):
-                    equal_rows[column_of[index]] = rows
-            if len(blocks) < len(actual):
-                return blocks_in_order(equal_rows, blocks, len(expected))
-            return longest_in_order(equal_rows, len(expected))
-        if len(blocks) < len(actual) or len(expected) * len(actual) < _MANY_PAIRS:
-            return None
+    def _column_weights(self, expected: Sequence[int], actual: Sequence[int]) -> ColumnWeights:
+        """Return a function that computes the weights of an actual call with the expected ones, by their positions."""
         import numpy as np  # noqa: PLC0415 - slow to import, and rarely needed
 
-        tables: dict[int, tuple[ArgumentTable, int, Indices]] = {}
+        row_of = {index: at for at, index in enumerate(expected)}
+        tools: dict[int, tuple[Indices, Sequence[int], ArgumentTable | None, int]] = {}
         for wanted, received in self.calls.by_tool(expected, actual):
-            table = self.calls.table(wanted, received)
-            if table is None:
-                return None
-            tool_rows = np.array([row_of[index] for index in wanted])
-            tables.update({column_of[index]: (table, at, tool_rows) for at, index in enumerate(received)})
+            rows, table = np.array([row_of[index] for index in wanted]), self.calls.table(wanted, received)
+            tools |= {index: (rows, wanted, table, at) for at, index in enumerate(received)}
 
-        def weights(column: int) -> "tuple[Indices, Weights] | None":
-            if column not in tables:
-                return None
-            table, at, rows = tables[column]
-            return rows, table.scores(at)
+        def weights(column: int) -> "tuple[Indices, Weights]":
+            if (call := actual[column]) not in tools:
+                return np.zeros(0, np.intp), np.zeros(0)
+            rows, wanted, table, at = tools[call]
+            earned = np.array([self._weight(row, call) for row in wanted]) if table is None else table.scores(at)
+            earned = earned if self.rules.args_credit == "fraction" else np.floor(earned)
+            kept = earned.nonzero()[0]
+            return rows[kept], earned[kept]
 
-        return best_in_long_order(weights, len(expected), len(actual))
+        return weights
 
-    def _equal_rows(self, expected: Sequence[int], actual: Sequence[int], row_of: Mapping[int, int]) -> Iterator[int]:
-        """Yield, for each actual call of one tool, the expected calls that agree with it, as the bits of a number."""
-        plain_rows = defaultdict[str | None, int](int)
-        others: list[int] = []
-        for index in expected:
-            if self.calls.is_plain[index]:
-                plain_rows[canonical_json(self.calls.expected[index].args)] |= 1 << row_of[index]
-            else:
-                others.append(index)
-        for column in actual:
-            agreeing = sum(1 << row_of[index] for index in others if self.calls.agree(index, column))
-            yield plain_rows.get(self.calls.key(column), 0) | agreeing
+    def _weight(self, expected: int, actual: int) -> float:
+        score = self.calls.score(expected, actual)
+        return score if self.rules.args_credit == "fraction" else float(score == 1)
 
     def block(self, actual: int) -> int:
         """Return the number of a call's block; calls in one block have no order among themselves."""

@@ -4,13 +4,11 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
-from random import Random
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from judgekit.scorers.tool_calls.argument_table import ArgumentTable
 from judgekit.scorers.tool_calls.arguments import ArgMatch, compare_arguments
 from judgekit.scorers.tool_calls.calls import Calls, Selection
 from judgekit.scorers.tool_calls.explanation import explain_match
@@ -299,57 +297,24 @@ def test_of_a_sample_failed_calls_are_left_out_if_asked_and_those_of_unknown_end
         assert "".join(one.call.name for one in selected.actual) == names
 
 
-@pytest.mark.parametrize("is_shuffled", [False, True])
-def test_the_number_of_comparisons_in_order_grows_with_the_calls_and_not_with_their_pairs(monkeypatch, is_shuffled):
-    comparisons = []
-    agree = Calls.agree
-    monkeypatch.setattr(Calls, "agree", lambda self, *pair: comparisons.append(pair) or agree(self, *pair))
-    numbers = {}
-    for count in (250, 1_000):
-        expected = [ToolCall(f"tool_{index % 7}", {"id": index}) for index in range(count)]
-        called = [ToolCall(call.name, {"id": -1}) if index % 10 == 0 else call for index, call in enumerate(expected)]
-        if is_shuffled:
-            Random(0).shuffle(called)  # noqa: S311 - no secret
-        comparisons.clear()
-        messages = [AIMessage(tool_calls=[call]) for call in called]
-        match = Match(
-            PRESETS["exact"], Calls(PRESETS["exact"], Sample.of(messages, reference_tool_calls=expected), Selection())
-        )
-        numbers[count] = len(match.pairs), len(comparisons)
-    assert numbers[1_000][0] > 2 * numbers[250][0] > 0 or is_shuffled
-    assert numbers[1_000][1] < 5 * numbers[250][1] < 5 * 3 * 250
-
-
-def test_shares_of_arguments_in_order_are_computed_once_for_each_call(monkeypatch):
-    columns = []
-    scores = ArgumentTable.scores
-    monkeypatch.setattr(ArgumentTable, "scores", lambda self, column: columns.append(column) or scores(self, column))
-    rules = ToolMatch(order="in_order", credit="recall", args_credit="fraction")
-    for count in (250, 1_000):
-        expected = [ToolCall(f"tool_{index % 7}", {"id": index, "page": index % 3}) for index in range(count)]
-        called = Random(0).sample(expected, count)  # noqa: S311 - no secret
-        columns.clear()
-        messages = [AIMessage(tool_calls=[call]) for call in called]
-        assert Match(rules, Calls(rules, Sample.of(messages, reference_tool_calls=expected), Selection())).pairs
-        assert len(columns) == count
-
-
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=6), st.data())
 @pytest.mark.parametrize("args_credit", ["all", "fraction"])
-def test_arguments_in_a_table_are_paired_as_those_of_few_calls(args_credit, numbers, data):
+@pytest.mark.parametrize("parallel", ["ordered", "unordered"])
+def test_many_calls_are_paired_as_few(args_credit, parallel, numbers, data):
     expected = [ExpectedCall("f", {"a": a, "b": b} if a else {"b": b}) for a, b in numbers]
     others = [ExpectedCall("f", {"a": 9, "b": b}) for _, b in numbers]
     pool = [*expected, *others, ExpectedCall("f"), ExpectedCall("g", {"b": 1})]
-    called = data.draw(st.lists(st.sampled_from(pool), max_size=8))
-    messages = [AIMessage(tool_calls=[ToolCall(call.name, call.args)]) for call in called]
+    called = data.draw(st.lists(st.lists(st.sampled_from(pool), min_size=1, max_size=3), max_size=4))
+    messages = [AIMessage(tool_calls=[ToolCall(call.name, call.args) for call in calls]) for calls in called]
     messages.append(AIMessage(tool_calls=[BROKEN]))
     sample = Sample.of(messages, reference_tool_calls=expected)
     for order in ("any", "in_order"):
-        rules = ToolMatch(order=order, credit="f1", args_credit=args_credit)
+        rules = ToolMatch(order=order, credit="f1", args_credit=args_credit, parallel=parallel)
         explanations = []
-        for many in (10**9, -1):
+        for many, some in ((10**9, 10**9), (0, -1)):
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("judgekit.scorers.tool_calls.matching._MANY_PAIRS", many)
+                patch.setattr("judgekit.scorers.tool_calls.calls._MANY_PAIRS", many)
+                patch.setattr("judgekit.scorers.tool_calls.matching._SOME_PAIRS", some)
                 match = Match(rules, Calls(rules, sample, Selection()))
                 explanations.append((match.pairs, explain_match(match)))
         assert explanations[0] == explanations[1]
