@@ -165,7 +165,7 @@ StorePath: TypeAlias = Annotated[Path, typer.Option(metavar="FILE", help="The fi
 Output: TypeAlias = Annotated[
     list[str] | None,
     output(
-        "Write the run to a file or URL, in the format of its extension: .html, .json, .jsonl, .csv, .parquet, .xml (JUnit), .md; may be repeated."
+        "Write the run to a file or URL, in the format of its extension: .html, .json, .jsonl, .csv, .xml (JUnit), .md; may be repeated."
     ),
 ]
 ReportOption: TypeAlias = Annotated[

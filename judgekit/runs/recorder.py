@@ -11,7 +11,6 @@ from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from itertools import chain
 from math import inf
 from typing import TypeAlias, cast
 
@@ -33,7 +32,6 @@ _AT_ONCE = 0.1  # seconds; scores made within them are written together
 STAMP_SECONDS = 10
 """Seconds between the stamps that tell a running run from one whose process was killed."""
 _MOST_WAITING = 500  # rows that may wait for a running write before scoring waits for it too
-_TOGETHER = 50  # rows of one statement
 _ID_BITS = 62
 
 _TableRow: TypeAlias = tuple[object, ...]
@@ -235,11 +233,10 @@ class Recorder:
 
 
 def _insert(db: sqlite3.Connection, table: str, rows: Sequence[_TableRow]) -> None:
-    """Write rows with checksums, many with each statement; after each one, a thread waits for its turn to run Python."""
-    for first in range(0, len(rows), _TOGETHER):
-        some = [(*row, checksum(row)) for row in rows[first : first + _TOGETHER]]
-        places = ", ".join([f"({', '.join('?' * len(some[0]))})"] * len(some))
-        db.execute(f"INSERT OR REPLACE INTO {table} VALUES {places}", [*chain.from_iterable(some)])  # noqa: S608 - our own names
+    """Write rows with checksums."""
+    if rows:
+        places = ", ".join("?" * (len(rows[0]) + 1))
+        db.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({places})", [(*row, checksum(row)) for row in rows])  # noqa: S608 - our own names
 
 
 def _written(calls: Iterable[JudgeCall]) -> str:

@@ -12,7 +12,6 @@ import threading
 import traceback
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -26,7 +25,7 @@ from judgekit.runs.results import Run
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 
 GOALS = ("--scorer", "agent_goal_accuracy_without_reference", "--config", "leaks.toml")
-ENDS = ("page.html", "rows.jsonl", "rows.csv", "rows.xml", "rows.md", *["rows.parquet"] * bool(find_spec("pyarrow")))
+ENDS = ("page.html", "rows.jsonl", "rows.csv", "rows.xml", "rows.md")
 LINES = ["achieved", "unusable", "refusal", "content_filter", "garbage", "broken", "400", "500", "429", "503", "not"]
 SEED = random.randrange(10**9)  # noqa: S311 - keys for a test, other ones each time
 

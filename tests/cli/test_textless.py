@@ -167,7 +167,7 @@ def configure(judge, *, store_text: bool) -> None:
     Path("judgekit.toml").write_text(f"store_text = {json.dumps(store_text)}\n{table}")
 
 
-OUTPUTS = [word for end in ("jsonl", "csv", "parquet", "xml", "md", "html") for word in ("-o", f"first.{end}")]
+OUTPUTS = [word for end in ("jsonl", "csv", "xml", "md", "html") for word in ("-o", f"first.{end}")]
 
 
 def test_with_text_all_these_files_hold_it(cli, secrets, judge, files_with_secrets):

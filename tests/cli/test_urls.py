@@ -131,7 +131,7 @@ def test_references_and_labels_by_url(cli, bucket):
 def test_reports_are_written_to_a_bucket(cli, bucket):
     Path("a.jsonl").write_bytes(recordings())
     cli("run", "a.jsonl", *F1)
-    for suffix in ("html", "parquet", "md"):
+    for suffix in ("html", "md"):
         url = bucket.put(f"out/report.{suffix}", "old")
         ended = cli("runs", "last", "-o", url, "-o", f"report.{suffix}")
         assert (ended.code, f"wrote {url}\n" in ended.err) == (0, True)

@@ -1,7 +1,6 @@
 """Runs as files."""
 
 import csv
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -25,15 +24,12 @@ def run(run_of):
     [
         ("scores.jsonl", b'{"index":0,"sample_id":"s0",'),
         ("scores.csv", b'"index","sample_id",'),
-        ("scores.parquet", b"PAR1"),
         ("junit.xml", b"<?xml "),
         ("summary.md", b"### judgekit"),
         ("Report.HTML", b"<!doctype html>"),
     ],
 )
 def test_the_name_of_a_file_says_what_is_written(name, begins, run, tmp_path):
-    if name.endswith("parquet"):
-        pytest.importorskip("pyarrow", reason="needs the extra parquet")
     check_writable(tmp_path / name, REPORT_WRITERS)
     report(run, tmp_path / name)
     assert (tmp_path / name).read_bytes()[: len(begins)].lower() == begins.lower()
@@ -92,7 +88,7 @@ def test_what_cannot_be_written_is_refused_before_the_run(run, tmp_path):
     for name, said in (
         (
             "scores.txt",
-            r"unsupported extension '\.txt'; supported: \.html, \.json, \.jsonl, \.csv, \.parquet, \.xml, \.md",
+            r"unsupported extension '\.txt'; supported: \.html, \.json, \.jsonl, \.csv, \.xml, \.md",
         ),
         ("scores", "unsupported extension ''"),
         ("-", "unsupported extension ''"),
@@ -104,12 +100,6 @@ def test_what_cannot_be_written_is_refused_before_the_run(run, tmp_path):
             check_writable(tmp_path / name, REPORT_WRITERS)
         with pytest.raises(ConfigError, match=said):
             report(run, tmp_path / name)
-
-
-def test_parquet_without_its_library_is_refused_before_the_run(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ConfigError, match=r"pip install 'pyarrow"):
-        check_writable(tmp_path / "scores.parquet", REPORT_WRITERS)
 
 
 def test_a_file_stays_as_it_is_until_all_of_the_new_one_is_there(run, tmp_path, monkeypatch):
