@@ -3,12 +3,12 @@
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
+from pydantic import JsonValue
 
-from judgekit.analysis.compare_judges import compare_judges
+from judgekit.analysis.compare_judges import JudgeComparison, compare_judges
 from judgekit.analysis.labels import HumanLabel, LabelFile, deduplicate, label_value, read_label_file, recorded_labels
 from judgekit.cli import options
 from judgekit.cli.app import app
@@ -22,7 +22,6 @@ from judgekit.gathering import asks_together
 from judgekit.jobs.building import BuiltScorers, build_scorers
 from judgekit.jobs.options import RunOptions
 from judgekit.jobs.starting import new_session
-from judgekit.locations import Location
 from judgekit.reports.compare_judges import show_judges
 from judgekit.reports.export import json_text
 from judgekit.reports.glossary import command_consoles
@@ -34,6 +33,9 @@ from judgekit.scorers.repeat import SecondRepeat
 from judgekit.scoring import Scorer, scorer_prompts
 from judgekit.specs import JUDGE_VARIABLE, ScorerSpec
 from judgekit.terminal import console, escaped_text
+
+_Questions: TypeAlias = Mapping[str, Mapping[str, str]]
+"""For each question, the scorers that are compared, by what they are called in the comparison."""
 
 
 @app.command("compare-judges")
@@ -107,22 +109,17 @@ def compare(
     )
     run_options.check_sampling(None)
     settings = run_options.load_config()
+    if together and (imported or labels or label):
+        raise ConfigError("--together compares a judge with itself: leave out --imported, --labels and --label")
     if together:
-        if imported or labels or label:
-            raise ConfigError("--together compares a judge with itself: leave out --imported, --labels and --label")
-        built, ways = _ways(run_options, settings, judge or ())
-        outputs = check_outputs(output, {".json"}, offline=offline)
-        if dry_run:
-            show_planned(built, compares_ways=False, as_json=as_json)
-            return
-        raise _compare_ways(built, ways, store, show, outputs, explain=explain, as_json=as_json)
-    if len(scorer or ()) > 1:
+        built, questions = _ways(run_options, settings, judge or ())
+    elif len(scorer or ()) > 1:
         if imported:
             raise ConfigError("--imported adds an imported judge to one question: give one --scorer, found several")
-        built, sides = _prompts(run_options, judge or (), settings.min_coverage)
-        name = next(iter(sides))
+        built, questions = _prompts(run_options, judge or (), settings.min_coverage)
     else:
-        built, sides, name = _judges(run_options, settings, judge or (), imported or ())
+        built, questions = _judges(run_options, settings, judge or (), imported or ())
+    name, sides = next(iter(questions.items()))
     files = {
         path: read_label_file(run_options.location(path), names={label: name} if label else {}) for path in labels or ()
     }
@@ -140,25 +137,35 @@ def compare(
         code = report_outcome(run, session.options, session.problems, screen, Shown(), ())
         for source, label_file in files.items():
             print_notices(source, label_file.notices)
-        if not labels or (label and not any(label in label_file.names for label_file in files.values())):
+        is_recorded = not labels or (label and not any(label in label_file.names for label_file in files.values()))
+        if is_recorded and not together:
             given = _without_duplicates(name, [*given, *_recorded(run, label, name, sides.values())])
-        comparison = compare_judges(run, sides, given)
+        comparisons = {question: compare_judges(run, judges, given) for question, judges in questions.items()}
         if as_json:
-            print_json(comparison.as_json(show))
-        else:
+            print_json(_json(comparisons, show))
+        for question, comparison in () if as_json else comparisons.items():
+            if together:
+                screen.out.print()
+                screen.out.print(escaped_text(f"{question}:"))
             show_judges(comparison, show, screen.out)
     if len(run):
-        write_outputs(outputs, {".json": lambda: json_text(comparison.as_json())})
+        write_outputs(outputs, {".json": lambda: json_text(_json(comparisons))})
     else:
         for path in outputs:
             print_line(f"{path}: not written, since nothing was scored", console(stderr=True))
     raise typer.Exit(signaled or code)
 
 
+def _json(comparisons: Mapping[str, JudgeComparison], *show: int) -> JsonValue:
+    """Return the comparison of judges as JSON; if questions are asked in several ways, that of each by its name."""
+    by_name: dict[str, JsonValue] = {name: comparison.as_json(*show) for name, comparison in comparisons.items()}
+    return by_name if len(by_name) > 1 else next(iter(by_name.values()))
+
+
 def _judges(
     run_options: RunOptions, settings: Config, judges: Sequence[str], imported: Sequence[str]
-) -> tuple[BuiltScorers, Mapping[str, str], str]:
-    """Return the only scorer once for each judge, the names of these by judge, and the name of the question."""
+) -> tuple[BuiltScorers, _Questions]:
+    """Return the only scorer once for each judge."""
     names, before = _must_differ(settings, judges, imported)
     spec, scorer_asked = _question(run_options.model_copy(update={"judge": names[0]}))
     name = scorer_asked.name
@@ -177,13 +184,13 @@ def _judges(
         ),
     )
     built = build_scorers(run_options.model_copy(update={"scorers": specs, "min_coverage": settings.min_coverage}))
-    return built, sides, name
+    return built, {name: sides}
 
 
 def _prompts(
     run_options: RunOptions, judges: Sequence[str], min_coverage: float | None
-) -> tuple[BuiltScorers, Mapping[str, str]]:
-    """Return several scorers that ask one judge, and their names by what they are called in the comparison."""
+) -> tuple[BuiltScorers, _Questions]:
+    """Return several scorers that ask one judge."""
     if len(judges) > 1:
         raise ConfigError(
             f"expected several scorers and one judge, or several judges and one scorer, found {len(judges)} judges"
@@ -198,13 +205,11 @@ def _prompts(
             raise ConfigError(
                 f"{records[0].name} and {record.name} have different scales, so they answer different questions"
             )
-    return built, {record.name: record.name for record in records}
+    return built, {records[0].name: {record.name: record.name for record in records}}
 
 
-def _ways(
-    run_options: RunOptions, settings: Config, judges: Sequence[str]
-) -> tuple[BuiltScorers, Mapping[str, Mapping[str, str]]]:
-    """Return each scorer asked together, alone, and alone again, and the names of these three by scorer and way."""
+def _ways(run_options: RunOptions, settings: Config, judges: Sequence[str]) -> tuple[BuiltScorers, _Questions]:
+    """Return each scorer asked together, alone, and alone again."""
     if len(judges) > 1:
         raise ConfigError(f"--together compares the ways to ask one judge, found {len(judges)} judges")
     asking = run_options.model_copy(update={"judge": judges[0] if judges else os.environ.get(JUDGE_VARIABLE) or None})
@@ -223,34 +228,6 @@ def _ways(
         raise ConfigError("--together compares two ways to ask, and decision models are always asked together")
     objects = asking.model_copy(update={"scorers": (None,) * len(scorers), "min_coverage": settings.min_coverage})
     return BuiltScorers(objects, scorers, joint), ways
-
-
-def _compare_ways(
-    built: BuiltScorers,
-    ways: Mapping[str, Mapping[str, str]],
-    store: Path,
-    show: int,
-    outputs: Iterable[Location],
-    *,
-    explain: bool,
-    as_json: bool,
-) -> typer.Exit:
-    """Ask in all ways, and show for each scorer how far they agree."""
-    built.check_judges()
-    session = new_session(built, store)
-    run, signaled = run_session(session)
-    comparisons = {name: compare_judges(run, sides) for name, sides in ways.items()}
-    with command_consoles(explain=explain, as_json=as_json) as screen:
-        code = report_outcome(run, session.options, session.problems, screen, Shown(), ())
-        if as_json:
-            print_json({name: comparison.as_json(show) for name, comparison in comparisons.items()})
-        for name, comparison in comparisons.items():
-            screen.out.print()
-            screen.out.print(escaped_text(f"{name}:"))
-            show_judges(comparison, show, screen.out)
-    report = json_text({name: comparison.as_json() for name, comparison in comparisons.items()})
-    write_outputs(outputs, {".json": lambda: report})
-    return typer.Exit(signaled or code)
 
 
 def _must_differ(
