@@ -28,9 +28,7 @@ def sample_detail(
     scorers: Sequence[str],
     rows: Iterable[Row],
     sample: Sample | None,
-    exchanges: Mapping[tuple[str, int], JudgeExchange | None],
-    *,
-    is_damaged: bool = False,
+    exchanges: Mapping[tuple[str, int], JudgeExchange],
 ) -> dict[str, JsonValue]:
     """Return everything to show of a sample; ``messages`` is ``None`` if the conversation is missing or damaged.
 
@@ -38,8 +36,7 @@ def sample_detail(
         scorers: The names of the scorers, in the order of the scores.
         rows: The scores of the sample.
         sample: The sample, if it was stored.
-        exchanges: Requests to judges with their replies, by scorer and position of the call; ``None`` if damaged.
-        is_damaged: Whether the conversation was stored and is damaged.
+        exchanges: Requests to judges with their replies, by scorer and position of the call.
     """
     scores = {row.scorer: row.score for row in rows}
     of_scorers: list[JsonValue] = [None] * len(scorers)
@@ -53,7 +50,6 @@ def sample_detail(
     return {
         "scores": [_score(scores[name]) if name in scores else None for name in scorers],
         "exchanges": of_scorers,
-        "damaged": is_damaged,
         "messages": _messages(Branch(trace)) if trace else None,
         "error": truncated(trace.error, _ERROR_SHOWN) if trace and trace.error else None,
         "baseline": _messages(Branch(baseline)) if baseline else None,
@@ -98,9 +94,7 @@ def _call(call: JudgeCall) -> JsonValue:
     }
 
 
-def _exchange(exchange: JudgeExchange | None) -> JsonValue:
-    if exchange is None:
-        return None
+def _exchange(exchange: JudgeExchange) -> JsonValue:
     return {"messages": [list(message) for message in exchange.messages], "reply": exchange.reply}
 
 

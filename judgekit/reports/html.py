@@ -228,8 +228,6 @@ def _run(side: ReportSide, low_coverage: Mapping[str, str]) -> JsonValue:
 
 def _notes(side: ReportSide, called: str) -> Iterator[JsonValue]:
     run, listing = side.run, side.listing
-    if any(run.damaged):
-        yield f"The file of {called[0].lower()}{called[1:]} is damaged: {run.damaged}."
     if run.stop_reason:
         yield f"{called} was stopped early ({run.stop_reason}): only what was scored until then is counted."
     elif run.ended_at is None:

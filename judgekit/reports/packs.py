@@ -51,19 +51,14 @@ class ReportSide(NamedTuple):
 def sample_details(run: Run, numbers: Sequence[int]) -> list[dict[str, JsonValue]]:
     """Return everything to show of samples, given by their numbers."""
     store, names = run.store, [scorer.name for scorer in run.scorers]
-    lost = store.damaged(run.number, numbers)
     rows: dict[int, list[Row]] = {number: [] for number in numbers}
     for row in store.rows(run.number, numbers=numbers):
         rows[row.index].append(row)
-    replies: dict[int, dict[tuple[str, int], JudgeExchange | None]] = {number: {} for number in numbers}
-    for number, scorer, call in lost.exchanges:
-        replies[number][scorer, call] = None
-    for number, scorer, call, reply in store.exchanges(run.number, lost.exchanges, numbers):
+    replies: dict[int, dict[tuple[str, int], JudgeExchange]] = {number: {} for number in numbers}
+    for number, scorer, call, reply in store.exchanges(run.number, numbers):
         replies[number][scorer, call] = reply
-    kept = dict(store.conversations(run.number, lambda number: number not in lost.conversations, numbers))
-    return [
-        sample_detail(names, rows[at], kept.get(at), replies[at], is_damaged=at in lost.conversations) for at in numbers
-    ]
+    kept = dict(store.conversations(run.number, numbers=numbers))
+    return [sample_detail(names, rows[at], kept.get(at), replies[at]) for at in numbers]
 
 
 def _compressed(content: JsonValue) -> bytes:

@@ -91,8 +91,7 @@ def stored_samples(run: Run, numbers: Sequence[int]) -> Mapping[int, Stored]:
     rows: dict[int, list[Row]] = {number: [] for number in numbers}
     for row in run.rows(numbers=numbers):
         rows[row.index].append(row)
-    store = run.store
-    kept = dict(store.conversations(run.number, lambda number: store.has_conversation(run.number, number), numbers))
+    kept = dict(run.store.conversations(run.number, numbers=numbers))
     return {number: (rows[number], kept.get(number)) for number in numbers}
 
 

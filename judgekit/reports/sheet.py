@@ -28,7 +28,7 @@ from judgekit.traces.turns import Turn, find_turns, sample_until
 SCRIPTS = ("dom", "markdown", "conversation", "label")
 SERVED_SCRIPTS = ("dom", "markdown", "conversation", "served", "queue", "label")
 _STYLES = ("report", "label")
-_CONVERSATION = ("damaged", "messages", "baseline", "unlinked")
+_CONVERSATION = ("messages", "baseline", "unlinked")
 NONE_VISIBLE = "none_visible"
 """The label without a failure; a scale that has it is about failures, whose messages people can mark."""
 _LONGEST_CELL = 32_000  # characters; spreadsheets cut cells off at 32,767
@@ -134,7 +134,7 @@ class LabelSheet:
 
     def _content(self, number: int) -> JsonValue:
         sample = self.samples.get(number)
-        details = sample_detail((), (), sample, {}, is_damaged=number in self.run.damaged.conversations)
+        details = sample_detail((), (), sample, {})
         inputs: JsonValue = [[name, text] for name, text in self._known(sample)] if sample else []
         return {**{name: details[name] for name in _CONVERSATION}, "known": inputs}
 
@@ -159,10 +159,6 @@ class LabelSheet:
             for drawn, turn in self.parts:
                 sample = self.samples.get(drawn.number)
                 sample = sample if sample is None or turn is None else sample_until(sample, turn.last)
-                is_damaged = drawn.number in self.run.damaged.conversations
-                missing = (
-                    "this conversation is damaged in the file" if is_damaged else "the conversation was not stored"
-                )
                 row: dict[str, CellValue] = {
                     "sample": drawn.id,
                     "scorer": self.scorer.name,
@@ -175,7 +171,9 @@ class LabelSheet:
                     "role": drawn.role,
                     "question": question,
                     "choices": choices or "a number from 0 (worst) to 1 (best), or n/a: does not apply",
-                    "conversation": _rendered(sample.trace) if sample else missing,
+                    "conversation": _rendered(sample.trace)
+                    if sample
+                    else "the conversation is not stored, or is damaged",
                     "baseline": _rendered(sample.baseline) if sample and sample.baseline else None,
                     "reference": "\n\n".join(f"{name}: {text}" for name, text in self._known(sample)) if sample else "",
                 }

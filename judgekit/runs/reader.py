@@ -1,5 +1,6 @@
 """The runs in a file: records, rows, conversations; one file, as each method is a query of the same tables (over 450 lines)."""
 
+import logging
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -10,9 +11,9 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
 
-from judgekit.errors import StoreError
+from judgekit.errors import StoreError, count_text, join_limited
 from judgekit.runs.hashes import SampleHashes
-from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, Row, RunDescription, RunRecord, ScorerResult
+from judgekit.runs.rows import DAMAGED_ROW, Row, RunDescription, RunRecord, ScorerResult
 from judgekit.runs.sample_search import SampleSearch
 from judgekit.runs.schema import KEYS, IssueRow, LabelRow, SampleRow, ScoreRow, is_intact
 from judgekit.runs.units import RunUnits
@@ -22,8 +23,10 @@ from judgekit.traces.fast_models import construct
 from judgekit.traces.message import FrozenModel
 from judgekit.traces.sample import Sample
 
+_log = logging.getLogger("judgekit")
 CALLS_ADAPTER = TypeAdapter(tuple[JudgeCall, ...])
 PackedRecord = TypeVar("PackedRecord", bound=FrozenModel)
+_LOST_SHOWN = 5
 _READ_AT_ONCE = 1_000  # numbers of conversations
 _SCORES_AT_ONCE = 64
 _SCORES = "SELECT * FROM scores WHERE run = ?"
@@ -340,33 +343,17 @@ class RunReader(SampleSearch):
         conversations = self._select("SELECT * FROM conversations WHERE run = ?", run)
         return sum(map(is_intact, conversations)) == self.counts(run).samples
 
-    def has_conversation(self, run: int, number: int) -> bool:
-        """Return whether the conversation of a sample is stored."""
-        row = next(self._select(_CONVERSATION, run, number), None)
-        return row is not None and is_intact(row)
-
-    def damaged(self, run: int, numbers: Collection[int] | None = None) -> DamagedRows:
-        """Return the conversations and judge replies of a run, or of some of its samples, that are damaged."""
-        names = self._names(run)
-        conversations = self._select(*_of("conversations", "number", run, numbers))
-        exchanges = self._select(*_of("exchanges", "sample", run, numbers))
-        return DamagedRows(
-            frozenset(row[1] for row in conversations if not is_intact(row)),
-            frozenset((row[1], names.get(row[2], ""), row[3]) for row in exchanges if not is_intact(row)),
-        )
-
     def conversations(
         self, run: int, sample_filter: Callable[[int], bool] = lambda _: True, numbers: Collection[int] | None = None
     ) -> Iterator[tuple[int, Sample]]:
         """Yield the stored samples that are wanted, with their numbers; only ``numbers`` are looked at, if given.
 
-        Raises:
-            StoreError: One of them is damaged.
+        Damaged ones are left out, and the log names them.
         """
         of_numbers = "" if numbers is None else " AND number IN (SELECT value FROM json_each(?))"
         sql = f"SELECT number FROM conversations WHERE run = ? AND number > ?{of_numbers} ORDER BY number LIMIT ?"  # noqa: S608
         wanted = () if numbers is None else (_listed(numbers),)
-        last = -1
+        last, lost = -1, list[int]()
         # An open statement would keep this connection from writing once another connection has written.
         while block := list(self._select(sql, run, last, *wanted, _READ_AT_ONCE)):
             for (number,) in block:
@@ -375,31 +362,35 @@ class RunReader(SampleSearch):
                 last = number
                 if sample_filter(number):
                     row: tuple[Any, ...] = next(self._select(_CONVERSATION, run, number), (0,))
-                    what = f"sample {number} of run {run}"
-                    if not is_intact(row):
-                        raise self._damaged(what)
-                    yield number, self._unpacked(Sample, row[-2], what)
+                    if is_intact(row):
+                        yield number, self._unpacked(Sample, row[-2], f"sample {number} of run {run}")
+                    else:
+                        lost.append(number)
+        self._warn_of_lost(run, "damaged conversation", lost)
 
     def exchanges(
-        self, run: int, except_scorers: Collection[tuple[int, str, int]] = (), numbers: Collection[int] | None = None
+        self, run: int, numbers: Collection[int] | None = None
     ) -> Iterator[tuple[int, str, int, JudgeExchange]]:
         """Yield requests to judges with their replies; only those about samples with these ``numbers``, if given.
 
-        Each comes with its sample's number, its scorer, and its position among the score's calls.
-
-        Raises:
-            StoreError: One of them is damaged, and not listed in ``except_scorers``.
+        Each comes with its sample's number, its scorer, and its position among the score's calls. Damaged ones are left
+        out, and the log names them.
         """
-        scorers = self._names(run)
+        scorers, lost = self._names(run), list[int]()
         sql, *values = _of("exchanges", "sample", run, numbers)
         for row in self._select(f"{sql} ORDER BY sample, scorer, call", *values):
             _, number, index, call, body, _ = row
-            scorer = scorers.get(index, "")
-            if (number, scorer, call) not in except_scorers:
+            if is_intact(row):
                 what = f"a judge's reply about sample {number} of run {run}"
-                if not is_intact(row):
-                    raise self._damaged(what)
-                yield number, scorer, call, self._unpacked(JudgeExchange, body, what)
+                yield number, scorers.get(index, ""), call, self._unpacked(JudgeExchange, body, what)
+            else:
+                lost.append(number)
+        self._warn_of_lost(run, "damaged judge exchange", lost)
+
+    def _warn_of_lost(self, run: int, noun: str, numbers: Sequence[int]) -> None:
+        if numbers:
+            named = join_limited((f"#{number}" for number in numbers), _LOST_SHOWN, ", ")
+            _log.warning("%s: run %d: %s left out: %s", self.path, run, count_text(len(numbers), noun), named)
 
     def _unpacked(self, kind: type[PackedRecord], body: bytes, what: str) -> PackedRecord:
         with self._reading(what):

@@ -1,7 +1,6 @@
 """The results of a run: one row for each score, read from the run's file."""
 
 import hashlib
-import logging
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +16,6 @@ from judgekit.errors import count_text
 from judgekit.runs.model_families import model_families
 from judgekit.runs.reader import ScoredSample
 from judgekit.runs.rows import (
-    DamagedRows,
     Input,
     Row,
     RunDescription,
@@ -39,8 +37,6 @@ if TYPE_CHECKING:
 
     from judgekit.runs.audit_records import AuditStatus, AuditSubject
     from judgekit.runs.population import Population
-
-_log = logging.getLogger("judgekit")
 
 _IDS_SHOWN = 5
 _SILENT_SECONDS = 60
@@ -315,34 +311,23 @@ class Run:
         """
         return self.store.lowest(self.record.number, scorer, limit, highest=True)
 
-    @cached_property
-    def damaged(self) -> DamagedRows:
-        """The conversations and judge replies that are left out because the file is damaged; the log names them."""
-        damaged = self.store.damaged(self.record.number)
-        if any(damaged):
-            _log.warning("%s: run %d: %s", self.store.path, self.record.number, damaged)
-        return damaged
-
     def conversations(self, sample_filter: Callable[[int], bool] = lambda _: True) -> Iterator[tuple[int, Sample]]:
         """Yield the wanted samples with their numbers, in order. A run with ``store_text = false`` has none.
 
-        Damaged samples are left out; see `damaged`.
+        Damaged samples are left out, and the log names them.
 
         Args:
             sample_filter: Whether to yield the sample with a number; by default, all are yielded.
         """
-        damaged = self.damaged.conversations
-        return self.store.conversations(
-            self.record.number, lambda number: number not in damaged and sample_filter(number)
-        )
+        return self.store.conversations(self.record.number, sample_filter)
 
     def exchanges(self) -> Iterator[tuple[int, str, int, JudgeExchange]]:
         """Yield the requests to judges with their replies, which are kept if the conversations are.
 
-        Each comes with its sample's number, its scorer, and its position in ``score.calls``. Damaged ones are left out;
-        see `damaged`.
+        Each comes with its sample's number, its scorer, and its position in ``score.calls``. Damaged ones are left out,
+        and the log names them.
         """
-        return self.store.exchanges(self.record.number, except_scorers=self.damaged.exchanges)
+        return self.store.exchanges(self.record.number)
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return the rows as a pandas data frame, with the columns of the CSV. A score without a value is ``NaN``.

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from pydantic import Field, JsonValue
 
-from judgekit.errors import ConfigError, count_text, join_limited, path_text, short_repr, short_reprs
+from judgekit.errors import ConfigError, path_text, short_repr, short_reprs
 from judgekit.locations import Location, Url, to_location
 from judgekit.score import ScaleValue, Score
 from judgekit.scoring import Scorer, scorer_label_values, scorer_prompts, scorer_scope, signature, signature_data
@@ -23,7 +23,6 @@ from judgekit.traces.tree import Scope
 _ALIKE_SHOWN = 20  # characters shown before the first difference of two texts
 _LONG = 80
 _LONGEST_NAME = 100
-_DAMAGED_SHOWN = 5
 
 DAMAGED_ROW = "DamagedRow"
 """The error of a score whose row, or whose sample's row, is not what was written. The file is at fault."""
@@ -279,32 +278,6 @@ def _from_difference(before: JsonValue, after: JsonValue) -> tuple[JsonValue, Js
     if begin <= _ALIKE_SHOWN:
         return before, after
     return f"...{before[begin:]}", f"...{after[begin:]}"
-
-
-class DamagedRows(NamedTuple):
-    """Damaged rows of a run, which a `Run` leaves out.
-
-    Attributes:
-        conversations: Conversations, by sample number.
-        exchanges: Requests to judges with their replies, by sample number, scorer, and position among the score's
-            calls.
-    """
-
-    conversations: frozenset[int] = frozenset()
-    exchanges: frozenset[tuple[int, str, int]] = frozenset()
-
-    def __str__(self) -> str:
-        """Return how many there are and of which samples; empty if there are none."""
-        replies = {number for number, *_ in self.exchanges}
-        kinds = (
-            ("damaged conversation", len(self.conversations), self.conversations),
-            ("damaged judge exchange", len(self.exchanges), replies),
-        )
-        return "; ".join(
-            f"{count_text(count, kind)} left out: {join_limited((f'#{number}' for number in sorted(numbers)), _DAMAGED_SHOWN, ', ')}"
-            for kind, count, numbers in kinds
-            if count
-        )
 
 
 class ScorerResult(NamedTuple):

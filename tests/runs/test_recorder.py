@@ -149,4 +149,3 @@ def test_conversations_short_and_long_are_kept_compressed_and_whole(characters):
     with closing(sqlite3.connect(RUNS)) as db:
         (body,) = db.execute("SELECT sample FROM conversations").fetchone()
     assert Sample.model_validate_json(zlib.decompress(body)) == sample
-    assert not any(found.damaged)

@@ -12,8 +12,7 @@ const numbered = (messages, unlinked, path) =>
 const numberedIn = (agent) => numbered(agent.messages, agent.unlinked ?? [], agent.path);
 
 /** Returns a note on why a sample has no conversation. */
-const withoutMessages = ({ damaged }) =>
-  el("p", { class: damaged ? "problem" : "lead" }, damaged ? "This conversation is damaged in the file of the run: it has changed since it was written." : "The conversation was not stored with the run.");
+const withoutMessages = () => el("p", { class: "lead" }, "The conversation is not stored with the run, or is damaged there.");
 
 /** Returns the messages of one conversation, with its sub-agents folded in their places. `citations` are those of the scores on display. */
 function conversation(messages, place, citations, search, unlinked = []) {

@@ -128,7 +128,7 @@ function material(content) {
   const made = el("section", { class: "talk" });
   for (const [name, text] of content.known) made.append(el("section", { class: "known" }, el("h2", {}, name), prose(readable(text))));
   const both = content.baseline !== null;
-  made.append(el("h2", {}, both ? "The first" : "Conversation"), content.messages ? recording(content.messages, "message-", content.unlinked) : withoutMessages(content));
+  made.append(el("h2", {}, both ? "The first" : "Conversation"), content.messages ? recording(content.messages, "message-", content.unlinked) : withoutMessages());
   if (both) made.append(el("h2", { class: "second" }, "The second"), recording(content.baseline, "baseline-"));
   return made;
 }

@@ -72,7 +72,7 @@ function expectedOf(about, links) {
 function talk(sample, side, scorer, search, title) {
   const made = el("section", { class: `talk${scorer ? " of-score" : ""}` }, el("h2", { tabindex: -1 }, title));
   if (!sample) return fill(made, {}, [el("p", { class: "lead" }, "This sample is not in this run.")]);
-  if (!sample.messages) return fill(made, {}, [withoutMessages(sample)]);
+  if (!sample.messages) return fill(made, {}, [withoutMessages()]);
   const cited = sample.scores.flatMap((score, at) => {
     const { name } = report[side].run.scorers[at];
     return scorer && scorer !== name ? [] : citationsOf(score, name);

@@ -259,7 +259,5 @@ function judgeCall(call, exchange) {
           fold("prompt as sent", () => exchange.messages.map(([role, text]) => [el("h4", {}, role), prose(text, [], "pre")]).flat()),
           exchange.reply === null ? el("p", { class: "nothing" }, "no reply") : fold("reply as received", () => prose(readable(exchange.reply), [], "pre")),
         ]
-      : exchange === null
-        ? el("p", { class: "problem" }, "Prompt and reply are damaged in the file of the run.")
-        : el("p", { class: "nothing" }, "prompt and reply were not stored"));
+      : el("p", { class: "nothing" }, "prompt and reply are not stored, or are damaged"));
 }
