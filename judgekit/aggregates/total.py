@@ -92,10 +92,6 @@ class PackedScores(Sequence[Score]):
         """Append a packed score."""
         self._packed.append(packed)
 
-    def extend(self, others: "PackedScores") -> None:
-        """Append the scores of another sequence."""
-        self._packed += others._packed  # noqa: SLF001 - its own kind
-
     @overload
     def __getitem__(self, index: int, /) -> Score: ...
     @overload

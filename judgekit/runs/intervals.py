@@ -1,5 +1,4 @@
 """Numbers with their intervals: an estimate, and the total of a scorer's values with the results of repeated trials."""
-# ruff: noqa: SLF001 - values merge with others of their class
 
 from array import array
 from collections import Counter
@@ -105,16 +104,6 @@ class ScoredValues:
         if row.group is not None:
             self._forget()
             self._unscored_groups[_hash(row.group)] = _hash(row.unit)
-
-    def add_values(self, other: "ScoredValues") -> None:
-        """Add the values of other samples."""
-        self._forget()
-        self.values.extend(other.values)
-        self._units |= {len(self._groups) + index: unit for index, unit in other._units.items()}
-        self._groups.extend(other._groups)
-        self._unscored_groups |= other._unscored_groups
-        for name, scores in other._scores.items():
-            self._scores.setdefault(name, PackedScores()).extend(scores)
 
     def _forget(self) -> None:
         """Forget what was computed."""

@@ -1,5 +1,4 @@
 """The summary of one scorer: its counts, its costs and its number."""
-# ruff: noqa: SLF001 - counts merge with others of their class
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,7 +6,6 @@ from dataclasses import dataclass, field
 from math import fsum
 
 from judgekit.aggregates.total import PackedScores
-from judgekit.errors import ConfigError
 from judgekit.runs.answers import AnswerCounts
 from judgekit.runs.intervals import ScoredValues
 from judgekit.runs.repeats import Repeats, first_details
@@ -15,13 +13,7 @@ from judgekit.runs.rows import DAMAGED_ROW, Row
 from judgekit.score import STATUSES, JudgeCall, Score, ScoreStatus
 
 UNSCORED_STATUSES = STATUSES[1:]
-_QUALIFIERS = ("", "about ", "at least ")
 _REASONS_COUNTED = 100
-_SUMS = (
-    *("counts", "errors", "labels", "warnings", "requests", "damaged_samples", "unscored_requests", "lost_calls"),
-    *("cached", "cached_tokens", "saved_usd", "judged", "shown", "tiers", "escalated", "missing", "repeats"),
-)
-"""The attributes that are sums over samples."""
 
 
 @dataclass
@@ -120,11 +112,11 @@ class ScorerCounts(ScoredValues):
             packed = PackedScores.pack(score)
         self.add_value(row, score.value, packed)
 
-    def add_reason(self, status: ScoreStatus, reason: str, times: int = 1) -> None:
+    def add_reason(self, status: ScoreStatus, reason: str) -> None:
         """Count why scores have no value. Of reasons that are all different, only the first 100 are counted."""
         reasons = self.reasons.setdefault(status, Counter())
         if reason in reasons or len(reasons) < _REASONS_COUNTED:
-            reasons[reason] += times
+            reasons[reason] += 1
 
     def _add_repeats(self, score: Score) -> None:
         """Count repeats that stop once the lead is decisive."""
@@ -147,33 +139,6 @@ class ScorerCounts(ScoredValues):
             None if call.cached or first == second else call.usd_paid for call in score.calls if call.judge == second
         ]
         self.escalated_usd = _sum(self.escalated_usd, None if None in usd else fsum(filter(None, usd)))
-
-    def merge(self, other: "ScorerCounts") -> None:
-        """Add the scores that the same scorer gave to other samples, as if they had been added one by one.
-
-        Raises:
-            ConfigError: It is another scorer.
-        """
-        if (self.scorer, self.signature) != (other.scorer, other.signature):
-            raise ConfigError(
-                f"summaries of different scorers cannot be merged: {self.scorer} ({self.signature}) and {other.scorer} "
-                f"({other.signature})"
-            )
-        for name in _SUMS:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.answers.update(other.answers)
-        self.price_lists |= other.price_lists
-        self._add_paid(other.tokens, other.cost_usd)
-        self.escalated_usd = _sum(self.escalated_usd, other.escalated_usd)
-        self.qualifier = max(self.qualifier, other.qualifier, key=_QUALIFIERS.index)
-        self.audited = "; ".join(dict.fromkeys(filter(None, (self.audited, other.audited))))
-        for status, reasons in other.reasons.items():
-            for reason, times in reasons.items():
-                self.add_reason(status, reason, times)
-        for value, label in other._labeled.items():
-            self.is_graded = (self._labeled.setdefault(value, label) != label) or self.is_graded
-        self.is_graded = self.is_graded or other.is_graded
-        self.add_values(other)
 
     def add_unscored(self, calls: Iterable[JudgeCall]) -> None:
         """Add the cost of an attempt that gave no score or was repeated."""

@@ -1,14 +1,13 @@
 """A run in a few lines: each scorer's number, the samples behind it, and what it cost."""
-# ruff: noqa: SLF001 - summaries merge with others of their class
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from math import isfinite
 
 from judgekit.aggregates.total import PackedScores
-from judgekit.errors import ConfigError, join_limited, unknown_name_message
+from judgekit.errors import join_limited, unknown_name_message
 from judgekit.runs.rows import Row
 from judgekit.runs.summary_text import REASON_SHOWN, ScorerSummary, one_line
 from judgekit.traces.rendering import quoted_name
@@ -21,55 +20,12 @@ _NAMED = 8
 
 @dataclass
 class Summary:
-    """A summary with one line for each scorer, in the order of their first scores.
-
-    Attributes:
-        unmerged_slices: The names of slices that were left out when this summary was merged, since one of the parts may
-            not have counted all of its samples.
-    """
+    """A summary with one line for each scorer, in the order of their first scores."""
 
     scorers: dict[str, ScorerSummary] = field(default_factory=dict[str, ScorerSummary])
-    unmerged_slices: set[str] = field(default_factory=set[str])
     _slices: "dict[str, dict[str, Summary] | None]" = field(
         default_factory=dict[str, "dict[str, Summary] | None"], repr=False
     )
-
-    @classmethod
-    def merged(cls, parts: "Iterable[Summary]") -> "Summary":
-        """Return the summary of all samples from the summaries of parts of them, such as shards of a run.
-
-        The numbers and intervals are those of a summary of all rows, and so are the slices, except for
-        ``unmerged_slices``; copies of a recording that lie in different parts count as independent. The parts must have
-        no samples in common, and be given in the order of the samples.
-
-        Raises:
-            ConfigError: They are of different scorers.
-        """
-        merged, names = cls(), None
-        for part in parts:
-            if names not in (None, [*part.scorers]):
-                raise ConfigError(f"summaries of different scorers cannot be merged: {names} and {[*part.scorers]}")
-            names = [*part.scorers]
-            merged._merge(part)
-        return merged
-
-    def _merge(self, part: "Summary") -> None:
-        for line in part:
-            self.scorers.setdefault(line.scorer, ScorerSummary(line.scorer, line.signature)).merge(line)
-        self.unmerged_slices |= part.unmerged_slices
-        if len(part._slices) == _NAMES_SLICED:  # it may have left out names
-            unknown = {name for name, values in self._slices.items() if values is not None} - part._slices.keys()
-            self.unmerged_slices |= unknown
-            self._slices.update(dict.fromkeys(unknown))
-        for name, values in part._slices.items():
-            if name not in self._slices and len(self._slices) == _NAMES_SLICED:
-                continue
-            merged = self._slices.setdefault(name, {})
-            if merged is None or values is None or len(merged.keys() | values.keys()) > _SLICES:
-                self._slices[name] = None
-                continue
-            for value, summary in values.items():
-                merged.setdefault(value, Summary())._merge(summary)
 
     def add(self, row: Row) -> None:
         """Count one score."""
@@ -156,10 +112,6 @@ class Summary:
             lines += [
                 f"{line.scorer}: {times}: {one_line(reason, REASON_SHOWN)}" for times, reason in line.unscored_reasons()
             ]
-        if names := sorted(map(one_line, self.unmerged_slices)):
-            lines.append(
-                f"slices left out, since a part has too many labels to count all: {join_limited(names, _NAMED)}"
-            )
         return "\n".join(lines) or "no scores"
 
 

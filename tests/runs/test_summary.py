@@ -406,12 +406,11 @@ def with_labels(*labels: dict[str, bool | float | str]) -> Summary:
 
 
 def test_labels_that_came_with_the_samples_are_shown_once_for_each_sample():
-    first = with_labels({"quality": 0.5, "right": True, "tone": "rude"}, {"quality": 1, "right": False})
-    second = with_labels({"tone": "kind", "domain": "x"}, {"tone": "kind\x1b"})
+    labels = [{"quality": 0.5, "right": True, "tone": "rude"}, {"quality": 1, "right": False}]
     told = "imported with the samples: quality mean 0.750 (n=2); right mean 0.500 (n=2); tone "
-    assert first.imported == f"{told}rude 100% (n=1)"
-    merged = Summary.merged([first, second]).imported
-    assert merged == f'{told}rude 33%, kind 33%, "kind\\u001b" 33% (n=3)'
+    assert with_labels(*labels).imported == f"{told}rude 100% (n=1)"
+    labels += [{"tone": "kind", "domain": "x"}, {"tone": "kind\x1b"}]
+    assert with_labels(*labels).imported == f'{told}rude 33%, kind 33%, "kind\\u001b" 33% (n=3)'
     assert with_labels({"size": "nan"}, {"size": 3}).imported == "imported with the samples: size nan 50%, 3 50% (n=2)"
     assert with_labels({}).imported == ""
     assert with_labels(*({"id": number} for number in range(51))).imported == ""
