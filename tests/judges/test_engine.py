@@ -205,7 +205,7 @@ def test_a_seed_makes_a_draw_reproducible_and_each_draw_has_its_own(local, sampl
     assert first == again
     assert len({answer.model_dump_json() for answer in first}) == 5
     replies = ReplyDatabase(kept)
-    assert len({(parts["repeat"], parts["params"]) for _, parts in replies.digests()}) == 5
+    assert len({(parts["repeat"], parts["params"]) for parts in (line.digests for line in replies.recorded())}) == 5
     replies.close()
 
 

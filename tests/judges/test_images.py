@@ -12,11 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from judgekit.errors import BudgetError, ConfigError, RejectedError
+from judgekit.errors import ConfigError, RejectedError
 from judgekit.judges.judge import Judge
-from judgekit.judges.limits.budget import Budget
 from judgekit.judges.prompt_file import load_prompt
-from judgekit.judges.providers.price import Price
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.runs.hashed_media import hash_media
 from judgekit.scorers.pairwise import Pairwise
@@ -284,16 +282,6 @@ def test_tokens_of_images_are_estimated_and_reserved():
     shown = judge.build_request(prompt, recording(image(png(0, 2800, 1400))), _Any)
     assert 1_568 <= shown.input_tokens - plain.input_tokens < 1_568 + 400
     assert 5_000 <= shown.most_input_tokens - plain.most_input_tokens < 5_000 + 1_500
-
-
-def test_a_budget_counts_images(server, scorer):
-    server.script = [server.says(GOOD)]
-    budget = Budget(usd=0.012)
-    settings = {"base_url": server.url, "price": Price(1, 1), "budget": budget, "max_output_tokens": 10}
-    with pytest.raises(BudgetError, match="one more request would exceed the budget"):
-        scored(scorer(Judge("openai/m", images=True, **settings)), recording(*[image()] * 4))
-    assert server.requests == []
-    assert scored(scorer(Judge("openai/m", **settings)), recording(*[image()] * 4))[0].value == 1
 
 
 def test_redaction_drops_images_and_their_addresses(server, scorer):

@@ -115,7 +115,7 @@ def asked(server):
 def stored():
     """The questions whose answers are kept."""
     replies = ReplyDatabase(CACHE, read_only=True)
-    questions = {digests["messages[1] (user)"] for _, digests in replies.digests()}
+    questions = {line.digests["messages[1] (user)"] for line in replies.recorded()}
     replies.close()
     return questions
 

@@ -128,30 +128,3 @@ def test_a_server_that_says_at_once_is_asked_as_slowly_as_one_that_says_nothing(
 
     asyncio.run(ask())
     assert len(server.requests) < 50 * 4  # after waits of 0.25 and 0.5 s on average
-
-
-@pytest.mark.parametrize(
-    ("params", "roomier"),
-    [
-        ({"max_tokens": 100, "seed": 7}, {"max_tokens": 200, "seed": 7}),
-        ({"max_completion_tokens": 100}, {"max_completion_tokens": 200}),
-        ({"max_tokens": 1, "max_completion_tokens": 100}, {"max_tokens": 2, "max_completion_tokens": 200}),
-    ],
-    ids=str,
-)
-def test_a_reply_that_was_cut_off_is_asked_for_once_more_with_twice_the_room(stub, question, params, roomier):
-    asked = stub([TruncatedError("cut"), REPLY])
-    assert asyncio.run(Retry(asked, Circuit(), 1).complete(question(params=params))) == REPLY
-    assert asked.requests == [question(params=params), question(params=roomier, is_follow_up=True)]
-
-
-def test_a_wait_can_be_canceled(stub, question):
-    asked = stub([RateLimitError("busy", retry_after=50)])
-
-    async def ask():
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.02):
-                await Retry(asked, Circuit(), 4).complete(question())
-
-    asyncio.run(ask())
-    assert len(asked.requests) == 1

@@ -38,18 +38,6 @@ def test_a_model_without_its_provider_is_an_error_that_says_which_it_may_be(mode
         Judge(model)
 
 
-@pytest.mark.parametrize(
-    ("judge", "endpoint"),
-    [
-        ({"model": "openai/m"}, "https://api.openai.com/v1"),
-        ({"model": "openai/m", "base_url": "http://localhost:8000/v1"}, "http://localhost:8000/v1"),
-        ({"model": "nobody/m", "cache_mode": "replay"}, ""),
-    ],
-)
-def test_the_endpoint_is_the_providers_unless_another_is_named(judge, endpoint):
-    assert Judge(**judge).endpoint == endpoint
-
-
 PRICED = {"budget": {"usd": 1}}
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from judgekit.errors import (
     AuthenticationError,
-    BudgetError,
     ContextError,
     FilterError,
     FormatError,
@@ -141,22 +140,6 @@ def test_a_request_that_fails_is_written_down_at_an_unknown_cost(stub, question,
     assert [call.exchange for call in calls] == [question().exchange(None)]
 
 
-def test_a_request_that_is_canceled_is_written_down_at_an_unknown_cost(stub, question):
-    asked = stub()
-
-    async def ask_and_cancel():
-        asked.gate = asyncio.Event()
-        task = asyncio.create_task(StructuredOutput(CallRecorder(asked), SchemaSupport()).complete(question()))
-        await asyncio.sleep(0)
-        task.cancel()
-        await asyncio.wait((task,))
-        assert task.cancelled()
-
-    with ledger() as calls:
-        asyncio.run(ask_and_cancel())
-    assert without_time(calls) == [CALL.model_copy(update={"error": "CancelledError"})]
-
-
 # The steps
 
 
@@ -175,15 +158,6 @@ def test_a_model_that_cannot_be_is_asked_for_json_and_then_in_words(stub, questi
     for request in asked.requests[1:]:
         assert request.messages == (system, ChatMessage("user", f"{user.content}\n\n{form}"))
         assert request == question(output_mode=request.output_mode, messages=request.messages)
-
-
-def test_below_the_last_step_there_is_none(stub, question):
-    asked, footing = stub([UNHELD]), SchemaSupport()
-    with pytest.raises(FormatError) as info:
-        complete(asked, question(), footing)
-    assert info.value is UNHELD
-    assert [request.output_mode for request in asked.requests] == ["json_schema", "json_object", "text"]
-    assert not footing.is_confirmed
 
 
 # The first request goes ahead
@@ -260,25 +234,6 @@ def test_what_all_would_meet_is_met_by_the_first_alone(stub, question, error):
     found = asyncio.run(ask(asked, [question()] * 9))
     assert [(type(one), str(one)) for one in found] == [(type(error), str(error))] * 9
     assert len(asked.requests) == 1
-
-
-class OverdrawnError(BudgetError):
-    """A user's own error, of a client of their own."""
-
-    def __init__(self, found: str, *, left: float) -> None:
-        super().__init__(found)
-        self.left = left
-
-
-def test_what_all_would_meet_may_be_an_error_of_the_users_own(stub, question):
-    error = OverdrawnError("no money", left=-1.5)
-    error.add_note("ask the treasurer")
-    asked = stub([error])
-    found = asyncio.run(ask(asked, [question()] * 3))
-    assert [(type(one), one.left, one.__notes__) for one in found] == [
-        (OverdrawnError, -1.5, ["ask the treasurer"])
-    ] * 3
-    assert len(set(map(id, found))) == 3  # each its own, with a traceback of its own
 
 
 @pytest.mark.parametrize("end", [OverloadError("busy"), None], ids=["fails", "is canceled"])

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from judgekit.atomic import atomic_write
 from judgekit.errors import StoreError, validation_message
 from judgekit.judges.cache.replies import RecordedReply
+from judgekit.judges.cache.store import RecordedDigests, recorded_digests
 from judgekit.judges.request import Reply
 
 
@@ -53,9 +54,9 @@ class Cassette:
         """Return the replies with their requests."""
         return self._lines.values()
 
-    async def digests(self) -> list[tuple[str, dict[str, str]]]:
+    async def digests(self) -> RecordedDigests:
         """Return the hashed parts of all requests, each with the name of its prompt."""
-        return [(line.prompt.partition("@")[0], line.digests) for line in self._lines.values() if line.digests]
+        return recorded_digests(self._lines.values())
 
     async def aclose(self) -> None:
         """Do nothing: no file is open."""

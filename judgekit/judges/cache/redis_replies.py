@@ -98,10 +98,6 @@ class RedisReplies:
         (value,) = self._values([_name(_REPLY, key)])
         return None if value is None else self._intact(key, value)
 
-    def digests(self) -> list[tuple[str, dict[str, str]]]:
-        """Return the hashed parts of all requests, each with the name of its prompt."""
-        return [(line.prompt.partition("@")[0], line.digests) for line in self.recorded() if line.digests]
-
     def claim(self, claim: Claim, /) -> Reply | bool:
         """Return the stored reply, or else whether the claim is granted."""
         names = _name(_REPLY, claim.key), _name(_CLAIM, claim.key)

@@ -279,12 +279,6 @@ class ReplyDatabase:
                         reply=reply,
                     )
 
-    def digests(self) -> list[tuple[str, dict[str, str]]]:
-        """Return the hashed parts of all requests, each with the name of its prompt."""
-        rows = self._execute(f"{_SELECT}digests <> '{{}}'")
-        intact = (row for row in rows if self._intact(row) is not None)
-        return [(row[2].decode().partition("@")[0], json.loads(row[3])) for row in intact]
-
     def close(self) -> None:
         """Close the file, with a checkpoint if no other program has it open."""
         self._db.close()

@@ -42,8 +42,8 @@ class Replies(Protocol):
         """Return the reply to the request with this key."""
         ...
 
-    def digests(self) -> RecordedDigests:
-        """Return the hashed parts of all requests."""
+    def recorded(self) -> Iterable[RecordedReply]:
+        """Return the replies with their requests."""
         ...
 
     def claim(self, claim: Claim, /) -> Reply | bool:
@@ -91,7 +91,7 @@ class ReplyStore:
 
     async def digests(self) -> RecordedDigests:
         """Return the hashed parts of all requests."""
-        return await finish_in_thread(self._threads, self._replies.digests)
+        return await finish_in_thread(self._threads, lambda: recorded_digests(self._replies.recorded()))
 
     async def claim(self, claim: Claim, /) -> Reply | bool:
         """Return the stored reply, or else whether the claim is granted."""
@@ -113,6 +113,11 @@ class ReplyStore:
         """Finish pending writes, and close the replies. It blocks, since an event loop that ends waits for no thread."""
         self._threads.shutdown()
         self._replies.close()
+
+
+def recorded_digests(lines: Iterable[RecordedReply]) -> RecordedDigests:
+    """Return the hashed parts of requests, each with the name of its prompt."""
+    return [(line.prompt.partition("@")[0], line.digests) for line in lines if line.digests]
 
 
 class ImportCounts(NamedTuple):

@@ -233,23 +233,21 @@ class RateLimit:
 
     async def complete(self, request: Request, /) -> Reply:
         """Return the reply, once it is the turn of this request."""
-        account, problem = self.account, None
+        account = self.account
         limits_tokens = account.per_minute[1] is not None
         expected = estimated_tokens(request) if limits_tokens else 0
         sent = await account.acquire(request.judge, expected, is_follow_up=request.is_follow_up)
         try:
             reply = await self.inner.complete(request)
-            usage = reply.usage
-            if limits_tokens and usage and usage.input_tokens is not None and usage.output_tokens is not None:
-                account.adjust(0, usage.input_tokens + usage.output_tokens - expected)
         except BaseException as error:
-            problem = error
             self._react(request, error, expected)
+            account.finish(sent, error)
             raise
-        else:
-            return reply
-        finally:
-            account.finish(sent, problem)
+        usage = reply.usage
+        if limits_tokens and usage and usage.input_tokens is not None and usage.output_tokens is not None:
+            account.adjust(0, usage.input_tokens + usage.output_tokens - expected)
+        account.finish(sent, None)
+        return reply
 
     def _react(self, request: Request, error: BaseException, expected: int) -> None:
         account = self.account

@@ -25,7 +25,7 @@ from judgekit.judges.answer import read_answer
 from judgekit.judges.cache.cache import Cache, ReplayClient, explain_miss
 from judgekit.judges.cache.cassettes import Cassette
 from judgekit.judges.cache.replies import Claim, RecordedReply, ReplyDatabase
-from judgekit.judges.cache.store import ReplyStore
+from judgekit.judges.cache.store import ReplyStore, recorded_digests
 from judgekit.judges.request import Reply, TokenLogprob
 from judgekit.judges.schema import strict_schema
 from judgekit.score import JudgeCall, ledger, record_calls
@@ -593,10 +593,10 @@ def test_a_request_of_the_same_prompt_is_nearer_than_one_of_another(kept, questi
     kept.put(question(prompt="badness@1"), REPLY)
     asked = question(model="other", params={}, repeat=1)
     kept.put(question(prompt="goodness@0", messages=()), REPLY)
-    assert explain_miss(kept.digests(), asked) == (
+    assert explain_miss(recorded_digests(kept.recorded()), asked) == (
         "the nearest recorded request differs in messages, messages[0] (system), messages[1] (user), model, params, repeat"
     )
-    assert explain_miss(kept.digests(), question(prompt="third@1", model="other")) == (
+    assert explain_miss(recorded_digests(kept.recorded()), question(prompt="third@1", model="other")) == (
         "the nearest recorded request differs in model"
     )
 

@@ -19,7 +19,6 @@ from judgekit.errors import (
     LostError,
     OverloadError,
     RateLimitError,
-    StoreError,
     UnreachableError,
 )
 from judgekit.judges.call_recorder import CallRecorder
@@ -381,22 +380,6 @@ def test_requests_that_are_canceled_while_they_reserve_are_released(stub, thousa
 
     assert asyncio.run(ask()) == 1
     assert len(asked.requests) == spent(held).requests == 3
-
-
-def test_all_requests_fail_with_errors_of_their_own_if_the_file_cannot_be_used(stub, question):
-    Path("budgets.sqlite").write_bytes(b"no database at all" * 100)
-    asked = stub()
-    held = budget(asked, name="team", requests=9)
-
-    async def ask():
-        return await asyncio.gather(
-            *(held.complete(question(repeat=repeat)) for repeat in range(3)), return_exceptions=True
-        )
-
-    ends = asyncio.run(ask())
-    assert [type(end) for end in ends] == [StoreError] * 3
-    assert len({id(end) for end in ends}) == 3
-    assert asked.requests == []
 
 
 def test_requests_that_wait_fail_when_the_budget_is_closed_and_so_do_later_ones(stub, question):

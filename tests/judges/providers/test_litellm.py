@@ -41,7 +41,7 @@ from judgekit.judges.providers.litellm import _QUIET, LitellmClient
 from judgekit.judges.providers.openai import OpenAIClient
 from judgekit.judges.providers.price import Price
 from judgekit.judges.providers.secrets import NO_EXTRAS, RequestExtras
-from judgekit.judges.request import ChatMessage, Reply, TokenLogprob
+from judgekit.judges.request import ChatMessage, Reply
 from judgekit.traces.images import Image, ImageSettings
 from judgekit.traces.message import MediaPart, Usage
 
@@ -146,16 +146,6 @@ def test_judgekit_s_own_output_limit_goes_by_the_name_that_the_model_knows(serve
     assert {one: body[one] for one in ("max_tokens", "max_completion_tokens") if one in body} == {name: 300}
 
 
-@pytest.mark.parametrize(
-    ("step", "form"), [("json_object", {"response_format": {"type": "json_object"}}), ("text", {})]
-)
-def test_a_lower_step_asks_for_less(server, complete, step, form):
-    server.script = [server.says("{}")]
-    complete(server.url, output_mode=step, params={})
-    body = server.requests[0].body
-    assert {name: body[name] for name in body.keys() - {"model", "messages"}} == form
-
-
 def test_a_good_reply_comes_with_its_model_usage_and_cost(server, complete):
     server.script = [server.says('{"good": true}')]
     assert complete(server.url, price=PRICE) == Reply(
@@ -195,18 +185,6 @@ def test_usage_that_is_not_said_is_none_and_not_the_zero_that_litellm_makes_of_i
     reply = complete(server.url, price=Price(1e6, 1e6))
     assert reply.usage == usage
     assert reply.cost_usd == (9 if usage == Usage(input_tokens=7, output_tokens=2) else None)
-
-
-def test_logprobs_come_where_they_are_asked_for(server, complete):
-    token = {"token": "yes", "logprob": -0.25, "bytes": None, "top_logprobs": [{"token": "no", "logprob": -2.5}]}
-    choice = {"message": {"content": "yes"}, "finish_reason": "stop", "logprobs": {"content": [token]}}
-    server.script = [server.says("", choices=[choice])]
-    assert complete(server.url, params={"logprobs": True, "top_logprobs": 1}).logprobs == (
-        TokenLogprob.model_validate(
-            {"token": "yes", "logprob": -0.25, "top_logprobs": [{"token": "no", "logprob": -2.5}]}
-        ),
-    )
-    assert server.requests[0].body["top_logprobs"] == 1
 
 
 # A server that misbehaves: in whatever way, it comes to the same as with the OpenAI provider.
