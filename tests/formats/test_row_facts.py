@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from judgekit.errors import TraceError
 from judgekit.formats.reading import read
-from judgekit.formats.row_facts import make_sample, read_facts, to_text
+from judgekit.formats.row_facts import make_sample, to_text
 from judgekit.traces.sample import Ranking, Sample
 
 CONVERSATIONS = {
@@ -153,9 +153,3 @@ def test_a_number_as_text_is_that_number(number):
 @pytest.mark.parametrize("number", [1e16, 1e300, -1e300])
 def test_a_number_that_is_no_longer_exact_is_not_written_out(number):
     assert to_text(number) == json.dumps(number)
-
-
-def test_other_columns_are_left():
-    row = {"input": "q", "other": 1, "reference": None, "task_time": None}
-    assert read_facts(row, []) == {}
-    assert row == {"input": "q", "other": 1, "reference": None, "task_time": None}

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 
 from judgekit.errors import ConfigError, TraceError
 from judgekit.formats.reading import read
-from judgekit.formats.tables import NUMBERS, STRUCTURES
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import ExpectedCall, Ranking, Sample
 
@@ -75,11 +74,6 @@ def test_any_text_is_read_as_it_was_written(tmp_path_factory, rows, quoting):
     assert found == [*filter(any, rows), ("last", "")]
 
 
-def test_what_stands_in_quotes_in_the_header_is_no_delimiter(write):
-    [sample] = read(write('"a, b, c";response\n"x";"y, z"\n'))
-    assert (sample.trace.response, sample.fields) == ("y, z", {"a, b, c": "x"})
-
-
 def test_an_empty_cell_is_absent_but_an_empty_response_is_one(write):
     header = "input,output,reference,label,task_time,results,other,group"
     [sample], _ = read_both(write(f"{header}\nq,,,,,,,g\n"))
@@ -118,10 +112,6 @@ def test_cells_of_structures_are_json_and_those_of_numbers_are_numbers(write):
         fields={"results": [{"score": 0.5, "domain": "d"}], "task_time": 30, "task_quality": 0.9, "size": "7"},
     )
     assert [type(sample.fields[name]) for name in ("task_time", "task_quality")] == [int, float]
-
-
-def test_no_column_is_of_two_kinds():
-    assert not NUMBERS & STRUCTURES
 
 
 def test_a_cell_that_does_not_fit_is_told_with_its_column_and_line(write):
@@ -190,12 +180,6 @@ def test_rows_in_which_all_cells_are_empty_are_none(write, empty):
     samples, told = read_both(write(f"input,output,label\n{empty}\nq,a,x\n{empty}\n,,y\n{empty}\n{empty}\n"))
     assert [(sample.id, sample.trace.response, sample.label) for sample in samples] == [("0", "a", "x"), ("1", "", "y")]
     assert told == []
-
-
-def test_a_table_of_empty_rows_holds_none(write):
-    path = write("input,output\n,\n,\n")
-    with pytest.raises(TraceError, match=r"contains no rows$"):
-        list(read(path, on_error="raise"))
 
 
 def test_a_column_without_a_name_has_its_number_and_matters_only_where_it_holds_something(write):
@@ -277,13 +261,6 @@ def test_the_size_of_cells_that_the_users_program_reads_stays_as_it_is(write, li
         assert csv.field_size_limit() == limit
         with pytest.raises(csv.Error, match="larger than field limit"):
             next(csv.reader(["b" * 11]))
-
-
-def test_tables_of_ragas_columns_are_ragas_rows(write):
-    [sample], _ = read_both(write('user_input,response,reference,retrieved_contexts\nq,a,r,"[""c""]"\n'))
-    assert sample.trace.source.format == "ragas"
-    assert [message.text for message in sample.trace.messages] == ["q", "a"]
-    assert (sample.reference, sample.documents) == ("r", ("c",))
 
 
 @pytest.mark.parametrize("name", ["a.csv.gz", "a.parquet.gz"])
@@ -497,13 +474,6 @@ def test_a_text_that_arrow_stores_once_and_few_rows_show_is_read(tmp_path):
         ) as file:
             file.write_batch(pa.record_batch({"input": ["q"] * 3, "response": column}))
         assert [sample.trace.response for sample in read(path)] == ["a", None, "a"]
-
-
-def test_a_row_of_parquet_that_does_not_fit_is_told(tmp_path):
-    path = table(tmp_path / "a.parquet", {"response": ["a", "b"], "task_time": [float("nan"), 1.0]})
-    samples, told = read_both(path)
-    assert [sample.id for sample in samples] == ["1"]
-    assert told == ["record 0: task_time: expected a finite number, found nan"]
 
 
 def test_without_pyarrow_parquet_is_an_error_that_says_what_to_install(tmp_path, monkeypatch):

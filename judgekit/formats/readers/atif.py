@@ -185,7 +185,6 @@ def _results(step: FieldTracker, calls: Sequence[ToolCall], children: dict[str, 
     if len(unnamed) > 1 and calls and len(unnamed) != len(open_calls):
         problem = f"{len(unnamed)} results without a call id, for {len(open_calls)} calls, paired in order"
         step.warn(problem, "observation")
-    batch = len(unnamed) == 1 and len(open_calls) > 1
     results: list[ToolMessage] = []
     for result in observed:
         fields: dict[str, object] = {"tool_call_id": (identity := result.id("source_call_id"))}
@@ -197,8 +196,6 @@ def _results(step: FieldTracker, calls: Sequence[ToolCall], children: dict[str, 
             if "content" not in result:
                 continue  # it only refers to sub-agents, and stays in the step
             fields["name"] = "observation"  # so that it answers no call of an earlier step
-        if batch and identity is None:
-            fields["metadata"] = {"answers": [call.id or call.name for call in open_calls]}
         content = to_content(_content(result, "content"))
         results.append(ToolMessage.model_validate({**fields, "content": content, "extra": result.leftover()}))
     return results

@@ -11,7 +11,7 @@ The last is the header of a sub-agent's log. The parent's log names it in the ou
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
 from pydantic import JsonValue
@@ -155,12 +155,8 @@ class _Session:
         self._times: list[JsonValue] = []
 
     def read(self, rows: Iterable[JsonValue]) -> None:
-        for number, row in enumerate(rows):
-            where = f"[{number}]"
-            if not isinstance(row, dict):
-                self.warnings.append(TraceWarning("a row that is not an object, dropped", path=where))
-            else:
-                self.row(FieldTracker(row, where, self.warnings))
+        for row in read_rows(rows, self.warnings):
+            self.row(row)
 
     def row(self, row: FieldTracker) -> None:
         """Read a row. Its leftover is kept."""
@@ -284,6 +280,15 @@ def _as_developer_message(message: Message) -> Message:
         return message
     about = {"id": message.id, "timestamp": message.timestamp, "metadata": {"role": "user"}, "extra": message.extra}
     return SystemMessage.model_validate({"content": message.content, "role": "developer", **about})
+
+
+def read_rows(rows: Iterable[JsonValue], warnings: list[TraceWarning]) -> Iterator[FieldTracker]:
+    """Yield the rows of a log."""
+    for number, row in enumerate(rows):
+        if isinstance(row, dict):
+            yield FieldTracker(row, f"[{number}]", warnings)
+        else:
+            warnings.append(TraceWarning("a row that is not an object, dropped", path=f"[{number}]"))
 
 
 def read_usage(holder: FieldTracker, name: str) -> Usage | None:

@@ -15,7 +15,7 @@ from judgekit.errors import TraceError, short_repr
 from judgekit.formats.blocks.openai_responses import ItemMessages
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import as_records, build_sample
-from judgekit.formats.readers.codex import read_usage
+from judgekit.formats.readers.codex import read_rows, read_usage
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.sub_agents import unread_sub_agents
 from judgekit.formats.values import as_list, first_object, lookup, str_or_none
@@ -74,11 +74,8 @@ class CodexExecReader:
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one thread."""
         thread = _Thread()
-        for number, row in enumerate(as_records(record)):
-            if isinstance(row, dict):
-                thread.event(FieldTracker(row, f"[{number}]", thread.warnings))
-            else:
-                thread.warnings.append(TraceWarning("a row that is not an object, dropped", path=f"[{number}]"))
+        for row in read_rows(as_records(record), thread.warnings):
+            thread.event(row)
         return thread.sample(index)
 
 

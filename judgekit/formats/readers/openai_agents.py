@@ -13,11 +13,11 @@ from judgekit.formats.blocks.openai_responses import read_usage
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.merging import SpanStep, merge_steps
 from judgekit.formats.readers.base import as_records, build_sample
-from judgekit.formats.readers.payloads import exchange_messages, take_payload
+from judgekit.formats.readers.span_steps import payload_reader
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.spans import Span, read_spans
 from judgekit.formats.values import lookup, str_or_none
-from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, ToolCall, ToolMessage, Usage
+from judgekit.traces.message import JsonObject, ToolCall, ToolMessage, Usage
 from judgekit.traces.sample import Sample
 
 _SPELLED = {"id": "span_id", "started_at": "start_time", "ended_at": "end_time", "span_data": "attributes"}
@@ -130,9 +130,5 @@ def _call(span: Span) -> SpanStep:
 
 def _exchange(span: Span) -> SpanStep:
     """Read a request, which holds the whole history, and its response, which is only there if it was logged."""
-    data = span.attributes
-    request = take_payload(data, "input", HumanMessage)
-    name = "response" if "response" in data else "output"
-    response = take_payload(data, name, AIMessage)
-    messages, replies = exchange_messages(request, response, [], model=data.text("model"), usage=_usage(data))
-    return SpanStep(span, "model", input_messages=messages, output_messages=replies)
+    values = ("input", "response" if "response" in span.attributes else "output")
+    return payload_reader(values, lambda data, _: {"model": data.text("model"), "usage": _usage(data)})(span, [])

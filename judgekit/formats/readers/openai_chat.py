@@ -79,9 +79,6 @@ class OpenAIChatReader(RowReader):
             if "streamed_ids" in row:
                 problem = "chunks with different ids, read as one response"
                 row.warn(f"{problem}; responses streamed at the same time get mixed")
-            if others := response.count("streamed_with"):
-                problem = "its chunks are in one list with those of other responses, each read as a sample"
-                response.warn(f"{problem}, found {others}")
             reply = _reply(response)
             messages, identity = append_reply(messages, [reply], row), reply.id
         elif request is row and messages and (text := _answer(row, messages[-1])) is not None:
@@ -138,9 +135,7 @@ def _choices(row: JsonValue) -> list[JsonValue]:
         return [row]
     response = row.get("response")
     if isinstance(response, list) and are_chunks(response):
-        wholes = assemble_chunks(response)
-        streamed: JsonObject = {"streamed_with": len(wholes) - 1}
-        return [record for whole in wholes for record in _choices({**row, "response": {**whole, **streamed}})]
+        return [record for whole in assemble_chunks(response) for record in _choices({**row, "response": whole})]
     if isinstance(response, dict) and _is_response(response):
         reply, rest = response, row
     else:
@@ -387,8 +382,7 @@ def _neighbors(pieces: Iterable[JsonObject]) -> list[JsonValue]:
 def _begins(piece: JsonObject, group: Sequence[JsonObject]) -> bool:
     """Return whether a piece begins another object. Some servers give all calls one index, or none.
 
-    Without an id, a name begins another call if arguments precede it that are those of another name, or are complete
-    and not repeated.
+    Without an id, a name begins another call if the arguments before it are complete, and it does not repeat that call.
     """
     identity, function = piece.get("id"), as_object(piece.get("function"))
     if identity:
@@ -398,11 +392,5 @@ def _begins(piece: JsonObject, group: Sequence[JsonObject]) -> bool:
     if "index" not in piece:
         return True
     before = [as_object(earlier.get("function")) for earlier in group]
-    spoken = next((text for earlier in reversed(before) if (text := earlier.get("arguments"))), None)
-    if not isinstance(spoken, str) or before[0].get("name") not in (name, None, ""):
-        return spoken is not None
-    arguments = function.get("arguments")
-    if not isinstance(arguments, str) or not arguments.startswith("{") or not spoken.endswith("}"):
-        return False
-    whole = "".join(str(function.get("arguments")) for function in before)
-    return arguments != spoken and (_is_complete(spoken) or _is_complete(whole))
+    arguments = "".join(str(earlier.get("arguments") or "") for earlier in before)
+    return _is_complete(arguments) and (name, function.get("arguments")) != (before[0].get("name"), arguments)

@@ -17,7 +17,6 @@ from judgekit.traces.sample import ExpectedCall
 
 ERROR = 2
 """The ``failureReason`` of a result without an answer that could be tested."""
-_PLACEHOLDER = re.compile(r"\{\{\s*([\w.]+)\s*\}\}")
 _TEMPLATE = re.compile(r"\{[{%#]")
 _GRADED_BY_MODELS = {
     *("agent-rubric", "answer-relevance", "context-faithfulness", "context-recall", "context-relevance"),
@@ -51,10 +50,12 @@ def read_references(row: FieldTracker, grading: FieldTracker, variables: JsonObj
     facts: dict[str, object] = {}
     for assertion in _assertions(row, grading):
         kind, written = to_text(assertion.get("type")), assertion.get("value")
-        value = rendered.get((kind, to_text(written)), _filled(written, variables))
+        value = rendered.get((kind, to_text(written)), None if _TEMPLATE.search(to_text(written)) else written)
         if kind in _COMPARED_WITH_ANSWERS:
             if value is None and written is not None:
-                row.warn(f"the expected value of {kind!r} is a template that cannot be filled in", "testCase.assert")
+                row.warn(
+                    f"the expected value of {kind!r} is a template that promptfoo has not filled in", "testCase.assert"
+                )
             texts = [to_text(answer) for answer in as_records(value) if answer is not None]
             answers |= {text: None for text in texts if not text.startswith("file://")}
         elif kind == "tool-call-f1" and value is not None:
@@ -134,19 +135,3 @@ def _source(kind: str, name: str, component: FieldTracker, about: JsonObject) ->
 
 def _provider_name(provider: JsonValue) -> str | None:
     return str_or_none(provider) or str_or_none(lookup(provider, "label")) or str_or_none(lookup(provider, "id"))
-
-
-def _filled(template: JsonValue, variables: JsonObject) -> JsonValue:
-    """Return a template with its variables filled in; ``None`` if it has more than plain variables."""
-    if isinstance(template, dict):
-        fields = {name: _filled(part, variables) for name, part in template.items()}
-        return None if None in fields.values() else fields
-    if isinstance(template, list):
-        parts = [_filled(part, variables) for part in template]
-        return None if None in parts else parts
-    if not isinstance(template, str):
-        return template
-    values = {path: lookup(variables, *path.split(".")) for path in _PLACEHOLDER.findall(template)}
-    if None in values.values() or _TEMPLATE.search(_PLACEHOLDER.sub("", template)):
-        return None
-    return _PLACEHOLDER.sub(lambda match: to_text(values[match[1]]), template)

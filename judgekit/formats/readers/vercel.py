@@ -241,12 +241,10 @@ def _tool_result(part: FieldTracker) -> ToolMessage:
 
 def _part(part: FieldTracker) -> Part:
     kind = part.peek("type")
-    if kind in ("text", "reasoning"):
-        name = "reasoning" if kind == "reasoning" and "reasoning" in part else "text"
-        if isinstance(text := part.peek(name), str):
-            part.take("type")
-            part.take(name)
-            return (TextPart if kind == "text" else ReasoningPart)(text, extra=part.leftover())
+    if kind in ("text", "reasoning") and isinstance(text := part.peek("text"), str):
+        part.take("type")
+        part.take("text")
+        return (TextPart if kind == "text" else ReasoningPart)(text, extra=part.leftover())
     if kind in ("file", "image", "media", "file-data", "file-url", "image-data", "image-url"):
         return _media(part)
     is_kept = isinstance(kind, str) and kind.startswith(_KEPT)

@@ -106,11 +106,6 @@ def test_results_that_name_no_call_answer_by_order(results, paired, warned):
     assert any("paired in order" in warning.message for warning in trace.warnings) is warned
 
 
-def test_one_result_of_several_calls_says_which_it_answers():
-    [*_, result] = READER.sample(steps(USER, agent(CALLS, [{"content": "screen"}])), 0).trace.messages
-    assert result.metadata == {"answers": ["c0", "c1", "c2"]}
-
-
 def test_what_is_observed_in_a_step_without_calls_answers_no_call_of_an_earlier_one():
     trajectory = steps(USER, agent(CALLS, [{"content": "screen"}]), agent([], [{"content": "new screen"}]))
     trace = READER.sample(trajectory, 0).trace
@@ -171,12 +166,6 @@ def test_what_stands_in_another_file_is_told():
         TraceWarning("sub-agents whose conversations are not in the recording, found 1: s", path="children"),
         TraceWarning("the conversation continues in another file", path="continued_trajectory_ref"),
     )
-
-
-def test_tools_of_another_kind_are_told():
-    agent = {**FILE["agent"], "tool_definitions": ["f"]}
-    trace = READER.sample({**FILE, "agent": agent}, 0).trace
-    assert "agent.tool_definitions" in [warning.path for warning in trace.warnings]
 
 
 def test_trajectories_of_one_name_stay_apart():

@@ -272,12 +272,6 @@ def test_any_content_reasoning_and_refusal_are_kept(data):
     assert message.text == "\n".join(filter(None, (fields["content"], fields["refusal"])))
 
 
-def test_a_result_that_answers_no_call_stays_with_a_warning():
-    trace = READER.sample([HI, {"role": "tool", "tool_call_id": "9", "content": "x"}], 0).trace
-    assert trace.messages[1] == ToolMessage("x", tool_call_id="9")
-    assert trace.warnings == (TraceWarning("a tool result that answers no earlier call", path="messages[1]"),)
-
-
 @pytest.mark.parametrize(
     ("document", "conversations"),
     [
@@ -903,14 +897,6 @@ def test_responses_of_one_chunk_each_stay_apart_also_where_nothing_is_said():
     samples = samples_of(whole, CHUNKS)
     assert [(sample.id, sample.trace.response) for sample in samples] == [("a", "a"), ("x", ""), ("b", "b")]
     assert MIXED not in told(samples[0])
-
-
-def test_several_responses_in_the_chunks_of_one_pair_are_told():
-    both = [*STREAM, *({**one, "id": "b"} for one in STREAM)]
-    samples = samples_of({"request": {"messages": [HI]}, "response": both})
-    assert [told(sample) for sample in samples] == [
-        ["its chunks are in one list with those of other responses, each read as a sample, found 1"]
-    ] * 2
 
 
 def test_an_id_that_is_none_is_told_once():

@@ -342,16 +342,6 @@ def test_calls_that_only_tools_tell_of_are_put_where_they_happened():
     assert [one.call.args for one in trace.tool_calls()] == [{"at": 1}, {"at": 2}]
 
 
-def test_an_input_that_the_output_of_an_agent_repeats_is_read_once():
-    asked = [{"role": "user", "content": "q"}]
-    answered = [*asked, {"role": "assistant", "content": "a"}]
-    values = {"input__value": json.dumps({"messages": asked}), "output__value": json.dumps({"messages": answered})}
-    model = span("LLM", id="s2", parent="s1")
-    for spans in ([span("AGENT", **values)], [span("AGENT", **values), model]):
-        [record] = READER.records(spans)
-        assert [message.text for message in READER.sample(record, 0).trace.messages] == ["q", "a"]
-
-
 def test_nodes_of_langgraph_are_no_agents_within_their_graph():
     node = {"metadata": '{"langgraph_node": "agent"}'}
     trace = read(

@@ -363,17 +363,6 @@ def test_a_row_that_lacks_what_it_needs_says_which_column_to_rename():
         assert READER.recognizes(row)
 
 
-def test_a_row_without_a_response_has_none_and_an_empty_one_is_empty():
-    assert [read({"input": "q", **said}).trace.response for said in ({}, {"output": ""})] == [None, ""]
-
-
-def test_a_label_and_a_prediction_that_are_numbers_are_their_json():
-    cases = [("a", "a"), (1, "1"), (1.0, "1"), (0.5, "0.5"), (True, "true"), (False, "false"), ("", "")]
-    for label, text in cases:
-        sample = read({"label": label, "prediction": label})
-        assert (sample.label, sample.prediction) == (text, text)
-
-
 def test_rows_of_the_published_indicators_need_no_conversation():
     rows = [
         {"results": [{"score": 0.85, "domain": "技术问答"}, {"score": 0.72, "domain": "文学创作"}]},

@@ -250,11 +250,6 @@ def test_messages_are_read_as_ours():
         assert pair_results(made).orphans == ()
 
 
-def test_tools_of_another_kind_are_told():
-    trace = READER.sample({"messages": [{"role": "user", "content": "x"}], "tools": {"f": {}}}, 0).trace
-    assert [warning.path for warning in trace.warnings] == ["tools"]
-
-
 def test_a_call_that_was_still_being_written_was_not_made():
     part = tool("input-streaming", input={"city": "Pa"})
     trace = READER.sample([{"role": "user", "parts": [text("q")]}, assistant(text("a"), part)], 0).trace
