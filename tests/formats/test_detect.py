@@ -22,7 +22,6 @@ CASES = [
     ("tau2", {"simulations": [], "tasks": [], "info": {}}),
     ("ragas", {"user_input": "Hi", "response": "Hello", "messages": [CHAT]}),
     ("ragas", [{"user_input": "Hi"}]),
-    ("openai-chat", [{"messages": [CHAT]}]),
     ("openai-chat", [[CHAT], [CHAT]]),
     ("openai-chat", {"messages": [CHAT], "reference": "r", "label": "l"}),
     ("openai-chat", {"request": {"messages": [CHAT]}, "response": None}),
