@@ -53,7 +53,6 @@ def audit(
     sources: Sequence[str] = (),
     guarantee: float | None = None,
     delta: float = 0.05,
-    epsilon: float = 0.2,
     keep: bool = True,
 ) -> Audit:
     """Compare the judges of a run with human labels, and store an audit record of the findings next to the run.
@@ -76,8 +75,6 @@ def audit(
         guarantee: The acceptable share of verdicts with which people disagree, in (0, 1); searches for the confidence
             below which the judge must abstain to achieve it.
         delta: The probability that the guarantee fails, in (0, 1), however often it is checked while labels are added.
-        epsilon: The margin by which the cheaper judge may be worse than a person in the alternative annotator test, in
-            [0, 1). Its authors use 0.2 for expert annotators, 0.15 for skilled ones, and 0.1 for a crowd.
         keep: Whether to store the audit record.
 
     Raises:
@@ -88,8 +85,6 @@ def audit(
     for name, number in (("guarantee", guarantee), ("delta", delta)):
         if number is not None and not 0 < number < 1:
             raise ConfigError(f"{name} must be between 0 and 1, found {number}")
-    if not 0 <= epsilon < 1:
-        raise ConfigError(f"epsilon must be at least 0 and below 1, found {epsilon}")
     judged = {scorer.name: scorer for scorer in run.scorers if scorer.judged}
     if not judged:
         recorded = join_limited(dict.fromkeys(name for row in run for name in row.labels), separator=", ")
@@ -115,7 +110,7 @@ def audit(
     for name, record in judged.items():
         history = [label for label in combined.history if label.scorer in questions[name]]
         auditing = _Auditing(run, record, usages, given[name], history, sources, obstacle)
-        audits.append(auditing.audit(guarantee, delta, epsilon, keep=keep))
+        audits.append(auditing.audit(guarantee, delta, keep=keep))
         those = set(map(id, given[name]))  # scorers of one question have the same labels, of which each counts once
         left_out = auditing.matched.unmatched
         unmatched = unmatched | left_out if those <= counted else unmatched + left_out
@@ -179,7 +174,7 @@ class _Auditing:
                 best.unmatched.update(other.unmatched)
         return best, left_out + best.unused_labels  # adding counters drops zeros
 
-    def audit(self, guarantee: float | None, delta: float, epsilon: float, *, keep: bool) -> ScorerAudit:
+    def audit(self, guarantee: float | None, delta: float, *, keep: bool) -> ScorerAudit:
         """Return the findings, and store an audit record of them if it is to be kept."""
         matched, pairs = self.matched, self.pairs
         chosen = selection_bias(self.matched, self.kind, self.usages)
@@ -209,7 +204,7 @@ class _Auditing:
             counts=pairs.counts(),
             judge_mean=Estimate.mean([row.score.value or 0.0 for row in self.rows], [row.unit for row in self.rows]),
             correction=correction,
-            human_agreement=human_agreement(matched.samples, self.kind, by_verdict=pairs.by_verdict, epsilon=epsilon),
+            human_agreement=human_agreement(matched.samples, self.kind, by_verdict=pairs.by_verdict),
             disagreements=pairs.disagreements() if self.is_same_run else (),
             opinions={sample.row.index: sample.opinions for sample in matched.samples} if self.is_same_run else {},
             steps=dict(steps),

@@ -83,21 +83,16 @@ class HumanAgreement(FrozenModel):
         samples: The number of samples with labels from two or more people.
         agreement: Measures of agreement by name: between two people, averaged over pairs, and ``judge with one person``
             for comparison.
-        alternative_test: The result of the alternative annotator test on whether the judge may replace one of them, in
-            words; empty if there are too few people or samples, or if samples were drawn by verdict.
-        passed: Whether the test is passed; ``None`` without a test.
     """
 
     samples: int
     agreement: dict[str, Estimate]
-    alternative_test: str = ""
-    passed: bool | None = None
 
     @property
     def section(self) -> AuditSection:
         """The agreement as a section."""
         among = f"{count_text(self.samples, 'sample')} labeled by two or more people"
-        return AuditSection("among people", self.agreement, tuple(filter(None, (among, self.alternative_test))))
+        return AuditSection("among people", self.agreement, (among,))
 
 
 class Repeatability(FrozenModel):

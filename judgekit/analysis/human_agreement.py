@@ -9,11 +9,8 @@ from judgekit.analysis.findings import HumanAgreement, ValueKind
 from judgekit.analysis.matching import LabeledSample
 from judgekit.analysis.measures import NOT_APPLICABLE_VALUE, VerdictPairs, applicable_value
 from judgekit.stats.agreement import krippendorff_alpha
-from judgekit.stats.annotators import alternative_test, human_ceiling
+from judgekit.stats.annotators import human_ceiling
 
-ANNOTATOR_EPSILONS: Mapping[str, float] = {"experts": 0.2, "skilled": 0.15, "crowd": 0.1}
-"""By annotators, how much worse than a person the cheaper judge may be (Calderon, Reichart and Dror 2025)."""
-_LEAST_ANNOTATORS = 3
 _METRICS: Mapping[ValueKind, Literal["nominal", "ordinal", "interval"]] = {
     "binary": "nominal",
     "ordinal": "ordinal",
@@ -21,13 +18,10 @@ _METRICS: Mapping[ValueKind, Literal["nominal", "ordinal", "interval"]] = {
 }
 
 
-def human_agreement(
-    samples: Sequence[LabeledSample], kind: ValueKind, *, by_verdict: bool, epsilon: float
-) -> HumanAgreement | None:
+def human_agreement(samples: Sequence[LabeledSample], kind: ValueKind, *, by_verdict: bool) -> HumanAgreement | None:
     """Return how people who labeled the same samples agree with each other; ``None`` if no sample has several labels.
 
-    Samples that were drawn by verdict stand for all samples of their verdict; the alternative annotator test needs a
-    random sample.
+    Samples that were drawn by verdict stand for all samples of their verdict.
     """
     several = [sample for sample in samples if len(sample.opinions) > 1]
     if not several:
@@ -40,10 +34,7 @@ def human_agreement(
             ratings[names.index(opinion.annotator), column] = applicable_value(opinion.value)
     judged = np.asarray([applicable_value(sample.judge_value) for sample in several])
     # "Does not apply" has no place among ordered values, so it is left out there.
-    ordered, judged_ordered = (
-        values if kind == "binary" else np.where(values == NOT_APPLICABLE_VALUE, np.nan, values)
-        for values in (ratings, judged)
-    )
+    ordered = ratings if kind == "binary" else np.where(ratings == NOT_APPLICABLE_VALUE, np.nan, ratings)
     pairs = VerdictPairs(
         kind, (), several, [[opinion.value for opinion in sample.opinions] for sample in several], by_verdict
     )
@@ -54,19 +45,4 @@ def human_agreement(
             "judge with one person": pairs.bootstrap(lambda drawn: human_ceiling(ratings[:, drawn], judged[drawn])),
             **agreement,
         }
-    test = None
-    if len(names) >= _LEAST_ANNOTATORS and not by_verdict:
-        test = alternative_test(
-            ordered, judged_ordered, pairs.groups, metric="nominal" if kind == "binary" else "interval", epsilon=epsilon
-        )
-    if test is None:
-        return HumanAgreement(samples=len(several), agreement=agreement)
-    finding = "the judge may replace" if test.passed else "not shown that the judge may replace"
-    return HumanAgreement(
-        samples=len(several),
-        agreement=agreement,
-        alternative_test=f"{finding} one of them: this is shown for {test.winning_rate:.0%} of those tested (half are enough), and "
-        f"the judge is as close to the others as they are on {test.advantage:.0%} of samples (alternative annotator test; epsilon "
-        f"{epsilon:g}: being cheaper, it may be the closer one up to {epsilon * 100:g} percentage points less often)",
-        passed=test.passed,
-    )
+    return HumanAgreement(samples=len(several), agreement=agreement)

@@ -9,14 +9,12 @@ from pydantic import JsonValue
 from judgekit.analysis.audit import audit as audited
 from judgekit.analysis.corrected_means import gate_fitness, mean_bounds
 from judgekit.analysis.findings import Audit
-from judgekit.analysis.human_agreement import ANNOTATOR_EPSILONS
 from judgekit.analysis.labels import deduplicate, read_label_file, recorded_labels
 from judgekit.analysis.stored_labels import stored_labels
 from judgekit.cli import options
 from judgekit.cli.app import app
 from judgekit.cli.label_files import store_labels
 from judgekit.cli.outputs import check_outputs, print_json, print_line, print_notices, write_outputs
-from judgekit.errors import ConfigError
 from judgekit.reports.audit import show_audit
 from judgekit.reports.export import json_text
 from judgekit.reports.glossary import command_consoles
@@ -41,13 +39,6 @@ def audit(
     delta: Annotated[
         float, options.option("PROBABILITY", "For --guarantee: how likely the guarantee may fail.")
     ] = 0.05,
-    epsilon: Annotated[
-        str,
-        options.option(
-            "experts|skilled|crowd|NUMBER",
-            "Who the annotators are, or how much worse than one of them the judge may be to replace a person, such as 0.2 (alternative annotator test).",
-        ),
-    ] = "experts",
     explain: options.Explain = False,
     as_json: options.AsJson = False,
     show: Annotated[int, options.number("Show the N worst disagreements of each scorer.")] = 3,
@@ -64,7 +55,6 @@ def audit(
     judges were compared with labels, whatever the result; 1: no label could be used.
     """
     outputs = check_outputs(output, _KINDS)
-    worse = _epsilon(epsilon)
     stored = Run.stored(options.parse_run_number(run), store)
     names = dict(map(options.parse_recorded_label, label or ()))
     files = {path: read_label_file(path, names=names, run=stored) for path in labels or ()}
@@ -76,7 +66,7 @@ def audit(
     if missing or not (labels or stored_labels(stored)):
         given = deduplicate((*given, *recorded_labels(stored, missing)))
     before = stored.audits
-    comparison = audited(stored, given, guarantee=guarantee, delta=delta, epsilon=worse)
+    comparison = audited(stored, given, guarantee=guarantee, delta=delta)
     if as_json:
         print_json(_json(stored, comparison))
     else:
@@ -107,15 +97,6 @@ def _record_lines(run: Run, before: Mapping[str, AuditStatus]) -> Iterator[str]:
             unchanged = f"unchanged audit record (run {record.run}) of"
             head = unchanged if record == before[name].record else "audit record of"
             yield f"{head} {name}: {folder / record.file_name}"
-
-
-def _epsilon(text: str) -> float:
-    """Return the epsilon of named annotators, or the number that is given."""
-    try:
-        return ANNOTATOR_EPSILONS[text] if text in ANNOTATOR_EPSILONS else float(text)
-    except ValueError:
-        names = ", ".join(ANNOTATOR_EPSILONS)
-        raise ConfigError(f"--epsilon {text}: expected one of {names}, or a number such as 0.2") from None
 
 
 _KINDS: Mapping[str, Callable[[Run, Audit], Iterable[str]]] = {

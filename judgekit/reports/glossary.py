@@ -43,8 +43,6 @@ TERMS = (
     Term("rank correlation", "from 1 (one number rises with the other) to 0 (unrelated) and -1 (it falls)", r"\brank correlation\b"),
     Term("confusion", "the confusion matrix: how often each verdict of one side met each verdict of the other", r"\bconfusion\b"),
     Term("bias", "how far verdicts depend on something that should not matter", r"\bbias\b"),
-    Term("alternative annotator test", "whether the judge may replace a person: is it as close to the others as that person is?", r"\balternative annotator test\b"),
-    Term("epsilon", "how much worse than a person the judge, being cheaper, may be", r"\bepsilon\b"),
     Term("confidence", "how sure the judge is of a verdict, from 0 to 1", r"\bconfidence\b"),
     Term("calibration error", "how far the judge's certainty is from how often it is right: 0 is perfect", r"\bcalibration\b"),
     Term("guarantee", "a limit on how often the judge is wrong; to keep it, the judge abstains where it is less sure", r"\bguarantee\b"),

@@ -107,20 +107,6 @@ def test_an_audit_is_written_as_json_and_as_a_page(cli):
     assert Path("found.html").read_text(encoding="utf-8").lower().startswith("<!doctype html>")
 
 
-def test_who_labels_says_by_how_much_a_judge_may_be_worse(cli):
-    run(
-        [Sample.of([HumanMessage(f"Hi {number}")], id=f"s{number}") for number in range(30)],
-        [tone_of("fitting")],
-        store=DEFAULT_RUNS_PATH,
-    )
-    rows = [f"s{number},tone,fitting,{name}" for number in range(30) for name in ("ann", "bob", "cem")]
-    Path("labels.csv").write_text("\n".join(["sample,scorer,value,annotator", *rows]), encoding="utf-8")
-    for given, points in (((), 20), (("--epsilon", "0.15"), 15)):
-        out = " ".join(cli("audit", 1, "--labels", "labels.csv", *given).out.split())
-        worse = f"epsilon {points / 100:g}: being cheaper, it may be the closer one up to {points} percentage points"
-        assert worse in out
-
-
 def test_without_a_file_the_labels_that_were_recorded_are_taken(cli):
     kept(
         labels=[
@@ -198,8 +184,6 @@ def test_what_cannot_be_audited_says_why(cli):
         ((9,), "contains no run 9"),
         ((1, "-o", "found.pdf"), "found.pdf: unsupported extension '.pdf'; supported: .json, .html"),
         ((1, "-o", "found.json", "-o", "no/found.html"), "no/found.html: there is no folder no; create it first"),
-        ((1, "--epsilon", "2"), "epsilon must be at least 0 and below 1, found 2"),
-        ((1, "--epsilon", "expert"), "--epsilon expert: expected one of experts, skilled, crowd, or a number"),
         ((2,), "run 2 asked no judge, so there is nothing to audit"),
     ):
         code, _, err = cli("audit", *words)

@@ -33,14 +33,13 @@ TERMS = {
     r"recall(?:_macro)?": "recall",
     r"_macro|\bmacro": "macro",
     r"(?<!weighted )\bkappa": "kappa",
-    r"annotator test": "alternative annotator test",
     r"\bp90\b|percentile": "p90",
     **{
         name: name
         for name in [
             *("Wilson", "bootstrap", "jackknife", "median", "quantile", "standard error", "deviation", "variance", "weighted kappa"),
             *("AC1", r"alpha", "Cohen", "Fleiss", "sensitivity", "specificity", "correlation", "Spearman", "Pearson", "confusion"),
-            *("labels alone", "McNemar", "Holm", "Bonferroni", "detectable", "flip rate", "epsilon", "guarantee", "coverage"),
+            *("labels alone", "McNemar", "Holm", "Bonferroni", "detectable", "flip rate", "guarantee", "coverage"),
             *("accuracy", "confidence", "bias", "significan", "odds", "posterior", "credible", "likelihood", "hypothesis", "AUC"),
             *("regression", "entropy", "Clopper", "degrees of freedom", "raw", "corrected", "agreement", "near the threshold"),
             *("no evidence", "closeness", "prevalence", "Youden", "design effect", "Kish", "effect size", "tau", "percentage point"),
@@ -158,7 +157,7 @@ def test_runs_and_audits_show_no_term_without_its_meaning(screen, monkeypatch):
         "audit", "last", "--labels", several, "--labels", some, "--labels", grades, "--guarantee", 0.4, "--show", 0
     )
     for term in (
-        "PPI++", "labels alone", "weighted kappa", "AC1", "alpha", "sensitivity", "rank correlation", "epsilon", "calibration",
+        "PPI++", "labels alone", "weighted kappa", "AC1", "alpha", "sensitivity", "rank correlation", "calibration",
         "flip rate", "guarantee", "confidence", "near the threshold", "bootstrap", "Gates up to",
     ):  # fmt: skip
         assert term in " ".join(text.partition("glossary")[0].split()), term

@@ -56,7 +56,6 @@ def test_all_that_is_found_is_shown_whatever_the_width(width, audit_saying):
         "agreement kappa 0.710 0.580 to 0.820 Wilson sensitivity -",
         "confusion human labels (rows), judge (columns) yes no yes 63 5 no 12 0",
         "among people two people 0.900 0.800 to 0.950 Wilson",
-        "it may stand in",
         "bias length -0.100 -0.300 to 0.100 Wilson",
         "calibration expected calibration error 0.050",
         "noise flip rate 0.080 0.050 to 0.120 Wilson near the threshold 0.110",
