@@ -124,15 +124,7 @@ async def aalign(
         StoreError: A file next to the run cannot be read or written.
     """
     aligning = await asyncio.to_thread(
-        prepare,
-        scorer,
-        run,
-        labels,
-        writer=writer,
-        output=output,
-        sources=sources,
-        looks=looks,
-        announce=announce,
+        prepare, scorer, run, labels, writer=writer, output=output, sources=sources, looks=looks, announce=announce
     )
     return await aligning.align()
 

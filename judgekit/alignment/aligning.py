@@ -18,13 +18,7 @@ from judgekit.alignment.keeping import TestedCandidate, prompt_hash, write_promp
 from judgekit.alignment.looks import Look, count_look, read_looks, sketch
 from judgekit.alignment.refusals import RecordedPhrases
 from judgekit.alignment.result import Alignment, AlignmentCandidate
-from judgekit.alignment.verdict import (
-    AlignmentVerdict,
-    JudgedSamples,
-    choose,
-    holdout_verdict,
-    refusal_reason,
-)
+from judgekit.alignment.verdict import AlignmentVerdict, JudgedSamples, choose, holdout_verdict, refusal_reason
 from judgekit.alignment.writing import CANDIDATES, REQUESTS, Candidate, CandidateWriter, accepted
 from judgekit.distribution import own_version
 from judgekit.errors import ConfigError, count_text
@@ -33,13 +27,7 @@ from judgekit.jobs.starting import build_run
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.prompt_file import load_prompt, prompt_file_text
-from judgekit.runs.alignments import (
-    AlignmentOutcome,
-    AlignmentRecord,
-    LabelRole,
-    read_alignments,
-    write_alignment,
-)
+from judgekit.runs.alignments import AlignmentOutcome, AlignmentRecord, LabelRole, read_alignments, write_alignment
 from judgekit.runs.hashes import group_key, recording_key
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, ScorerRecord

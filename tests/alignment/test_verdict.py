@@ -11,13 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from judgekit.alignment.verdict import (
-    AlignmentVerdict,
-    JudgedSamples,
-    choose,
-    holdout_verdict,
-    refusal_reason,
-)
+from judgekit.alignment.verdict import AlignmentVerdict, JudgedSamples, choose, holdout_verdict, refusal_reason
 from judgekit.runs.intervals import Estimate
 from judgekit.stats.agreement import AgreementTables, table_kappa
 from judgekit.stats.improvement import sign_flip_gain

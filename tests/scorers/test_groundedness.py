@@ -195,11 +195,7 @@ def test_numbers_that_the_source_lacks_are_flagged_and_change_no_verdict():
 
 def test_numbers_may_stand_in_any_source_of_the_sentence_or_in_its_bad_passages():
     messages = [ToolMessage("12 apples"), ToolMessage("13 pears"), AIMessage("12 apples, 13 pears and 14 plums.")]
-    reply = [
-        entry(1, source=1, quote="12 apples"),
-        entry(1, source=2, quote="13 pears"),
-        missing(1, "14 plums"),
-    ]
+    reply = [entry(1, source=1, quote="12 apples"), entry(1, source=2, quote="13 pears"), missing(1, "14 plums")]
     rows = scored(reply, sample=Sample.of(messages)).details["sentences"]
     assert [row["numbers_missing"] for row in rows] == [[], [], []]
     reply[1]["quote"] = "13 bears"

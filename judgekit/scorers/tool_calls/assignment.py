@@ -87,7 +87,7 @@ def best_in_order(columns: ColumnWeights, row_count: int, blocks: Blocks) -> lis
         best = before + block[:, 0] if is_single else _best_runs(before, block)
         following[rows + 1] = np.maximum(totals[rows + 1], best)
         np.maximum.accumulate(following, out=following)
-        bits = np.packbits(following > totals + least), np.packbits(following[1:] > following[:-1] + least)
+        bits = np.packbits(following - totals > least), np.packbits(following[1:] - following[:-1] > least)
         steps.append((bits[0].tobytes(), bits[1].tobytes(), before[:0] if is_single else before))
         totals = following
     pairs: list[IndexPair] = []
@@ -135,6 +135,8 @@ def _block(
     import numpy as np  # noqa: PLC0415 - as above
 
     each = [columns(column) for column in range(first, end)]
+    if len(each) == 1 and among is None:
+        return each[0][0], each[0][1][:, np.newaxis]
     rows: Indices = np.unique(np.concatenate([rows for rows, _ in each])) if among is None else np.array(among, np.intp)
     block = np.zeros((len(rows), len(each)))
     for column, (of_column, weights) in enumerate(each):

@@ -29,15 +29,7 @@ from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
 from judgekit.traces.sample import Sample
 
 EXPECTED, MADE = "cheap hotels in Paris", "hotels in Paris that are cheap"
-TEXT_SCORERS = [
-    ExactMatch(),
-    StringPresence(),
-    Similarity(),
-    ROUGE(),
-    BLEU(),
-    CHRF(),
-    TER(),
-]
+TEXT_SCORERS = [ExactMatch(), StringPresence(), Similarity(), ROUGE(), BLEU(), CHRF(), TER()]
 
 
 def sample_of(expected: list[dict], made: list[dict]) -> Sample:

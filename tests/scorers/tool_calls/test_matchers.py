@@ -288,12 +288,7 @@ def test_a_malformed_matcher_says_what_is_wrong():
 
 
 def test_a_matcher_that_makes_no_sense_cannot_be_written():
-    cases = [
-        lambda: contains({KEY: "neer"}),
-        one_of,
-        lambda: between(None, None),
-        lambda: similar("a", at_least=1.1),
-    ]
+    cases = [lambda: contains({KEY: "neer"}), one_of, lambda: between(None, None), lambda: similar("a", at_least=1.1)]
     for write in cases:
         with pytest.raises(ValueError, match="value matcher"):
             write()
