@@ -13,7 +13,7 @@ from judgekit.formats.blocks.common import MEDIA, read_cached_counts, read_call,
 from judgekit.formats.blocks.reply import ReplyItem, is_blank, read_user_turn, split_reply, to_content, unknown_part
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.row_facts import to_text
-from judgekit.formats.values import head, lookup
+from judgekit.formats.values import head, objects_in
 from judgekit.traces.message import (
     MediaPart,
     Message,
@@ -39,12 +39,13 @@ _INPUTS = ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens")
 def is_bedrock(messages: JsonValue) -> bool:
     """Return whether messages have this API's blocks, and only roles of this API."""
     seen = head(messages)
-    blocks = [block for message in seen for block in head(lookup(message, "content"))]
-    if not blocks:
+    turns = objects_in(seen)
+    blocks = [block for turn in turns if isinstance(content := turn.get("content"), list) for block in head(content)]
+    if not blocks or len(turns) < len(seen):
         return False
-    typed = any(isinstance(block, dict) and "type" in block for block in blocks)
-    of_haystack = any(isinstance(message, dict) and "meta" in message for message in seen)
-    has_roles = all(lookup(message, "role") in _ROLES and not lookup(message, "tool_calls") for message in seen)
+    typed = any("type" in block for block in objects_in(blocks))
+    of_haystack = any("meta" in turn for turn in turns)
+    has_roles = all(turn.get("role") in _ROLES and not turn.get("tool_calls") for turn in turns)
     return has_roles and not (typed or of_haystack) and any(map(_is_block, blocks))
 
 

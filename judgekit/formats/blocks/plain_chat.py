@@ -80,7 +80,7 @@ def _call(call: JsonValue) -> ToolCall | None:
 
 _Readers: TypeAlias = Mapping[str, Callable[[JsonValue], object]]
 """A function for each field that returns its value from the recorded one, or ``None`` if that is not plain."""
-_SHARED: _Readers = {"role": _text, "content": _content, "id": _text}
+_SHARED: _Readers = {"role": str, "content": _content, "id": _text}
 _OF_RESULTS: _Readers = {
     "tool_call_id": _text,
     "name": _text,

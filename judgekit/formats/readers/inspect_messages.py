@@ -12,7 +12,7 @@ from judgekit.formats.blocks.common import MEDIA, PROVIDED, bare_part, content_i
 from judgekit.formats.blocks.reply import ReplyItem, split_reply, to_content, unknown_part
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.row_facts import to_text
-from judgekit.formats.values import head, lookup
+from judgekit.formats.values import first_object, head, objects_in
 from judgekit.traces.message import (
     HumanMessage,
     JsonObject,
@@ -33,7 +33,7 @@ from judgekit.traces.message import (
 
 def are_messages(value: JsonValue) -> bool:
     """Return whether messages can only be Inspect's: they name a tool by a text called ``function``."""
-    return any(map(_is_recognizable, head(value)))
+    return any(map(_is_recognizable, objects_in(head(value))))
 
 
 def read_messages(recorded: Iterable[FieldTracker]) -> list[Message]:
@@ -58,11 +58,12 @@ def read_usage(usage: FieldTracker | None) -> Usage | None:
     return Usage(input_tokens=sent, output_tokens=received, cached_tokens=cached, reasoning_tokens=thought, extra=extra)
 
 
-def _is_recognizable(message: JsonValue) -> bool:
-    role = lookup(message, "role")
-    if role == "assistant":
-        message = next(iter(head(lookup(message, "tool_calls"))), None)
-    return role in ("tool", "assistant") and isinstance(lookup(message, "function"), str)
+def _is_recognizable(message: JsonObject) -> bool:
+    if message.get("role") == "assistant":
+        message = first_object(message.get("tool_calls"))
+    elif message.get("role") != "tool":
+        return False
+    return isinstance(message.get("function"), str)
 
 
 def _messages(message: FieldTracker) -> list[Message]:

@@ -57,8 +57,7 @@ class VercelReader(MessagesReader):
 
     def is_conversation(self, document: JsonValue, /) -> bool:
         """Recognize parts by their kinds and states. Model messages of text alone are left to OpenAI's reader."""
-        messages = objects_in(head(messages_field(document)))
-        return any("role" in message and _is_message(message) for message in messages)
+        return any(map(_is_message, objects_in(head(messages_field(document)))))
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one conversation, named by the id of its chat."""
@@ -73,6 +72,8 @@ class VercelReader(MessagesReader):
 
 
 def _is_message(message: JsonObject) -> bool:
+    if "role" not in message:
+        return False
     if isinstance(parts := message.get("parts"), list):
         return any(map(_is_ui_part, objects_in(head(parts))))
     content = message.get("content")
