@@ -57,15 +57,12 @@ def test_tool_results_are_cut_at_8000_characters_unless_told_otherwise():
     assert f"| {'x' * 8_001}\n" in trace.render(tool_result_limit=8_001)
 
 
-@pytest.mark.parametrize(
-    ("messages", "response"),
-    [
+def test_the_response_is_what_the_agent_said_last():
+    for messages, response in [
         ([HumanMessage("Hi"), AIMessage("Let me see."), AIMessage("Hello.")], "Hello."),
         ([AIMessage("Hello."), HumanMessage("Bye")], "Hello."),
         ([AIMessage("Let me see."), AIMessage(tool_calls=[ToolCall("f")])], ""),
         ([HumanMessage("Hi")], None),
         ([], None),
-    ],
-)
-def test_the_response_is_what_the_agent_said_last(messages, response):
-    assert Trace(messages=messages).response == response
+    ]:
+        assert Trace(messages=messages).response == response
