@@ -31,10 +31,6 @@ def test_a_call_that_was_made_may_be_expected():
 
 def test_an_expected_call_is_the_agents_and_of_any_turn_unless_said_otherwise():
     assert (ExpectedCall("f").requestor, ExpectedCall("f").turn) == ("assistant", None)
-    with pytest.raises(ValidationError, match=r"(?s)turn.*greater than or equal to 0"):
-        ExpectedCall("f", turn=-1)
-    with pytest.raises(ValidationError, match="requestor"):
-        ExpectedCall("f", requestor="agent")
 
 
 def test_no_arguments_to_compare_is_not_all_arguments():
@@ -92,13 +88,12 @@ def test_a_ranking_that_does_not_fit_is_an_error():
         ([("a", 1), ("b", 1, 2)], {}, None, r"retrieved mixes \(id, score\) pairs with \('b', 1, 2\)"),
         ([("a", float("nan"))], {}, None, r"scores\.0\n  Input should be a finite number"),
         ({"a": 1}, {}, None, "retrieved\n  Input should be a valid tuple"),
-        (["a"], ["a"], None, "relevance\n  Input should be a valid dictionary"),
     ]
     for retrieved, relevance, scores, found in cases:
         with pytest.raises(ValidationError, match=found):
             Ranking(retrieved, relevance, scores=scores)
-        with pytest.raises(ValidationError, match="Ranking"):
-            Ranking.model_validate("a")
+    with pytest.raises(ValidationError, match="Ranking"):
+        Ranking.model_validate("a")
 
 
 def test_all_references_are_the_reference_and_the_others_once_each_and_none_of_them_blank():
