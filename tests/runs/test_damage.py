@@ -175,7 +175,11 @@ OF_SCORE = "WHERE run = 1 AND sample = 3 AND scorer = 1"
 
 
 @pytest.mark.parametrize(
-    "change", ["value = 0.5", "value = 9e999", "calls = '['", "explanation = '[\"because\", {}]'", "checksum = 1"]
+    "change",
+    [
+        *("value = 0.5", "value = 9e999", "calls = '['", "explanation = '[\"because\", {}]'", "checksum = 1"),
+        "explanation = CAST(x'5bff' AS TEXT)",  # no UTF-8
+    ],
 )
 def test_a_score_that_is_not_what_was_written_is_named_and_left_out_everywhere(good, change):
     run = changed(f"UPDATE scores SET {change} {OF_SCORE}")
