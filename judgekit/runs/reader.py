@@ -58,10 +58,9 @@ class ScoredSample(NamedTuple):
 class RunReader(SampleSearch):
     """A file of runs, opened for reading; see `judgekit.runs.store.RunStore`."""
 
-    def score_row(self, run: int, sample: int, scorer: int) -> ScoreRow | None:
-        """Return the table row of a score, by the number of its sample and the index of its scorer, if there is one."""
-        sql = f"{_SCORES} AND sample = ? AND scorer = ?"
-        return next(map(ScoreRow._make, self._select(sql, run, sample, scorer)), None)
+    def score_rows(self, run: int, samples: Collection[int]) -> list[ScoreRow]:
+        """Return the table rows of the scores of some samples."""
+        return [ScoreRow(*row) for row in self._select(*_of("scores", "sample", run, samples))]
 
     def numbers(self) -> Sequence[int]:
         """Return the numbers of all runs, oldest first."""

@@ -7,7 +7,7 @@ import time
 import zlib
 from asyncio import shield, wrap_future
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -58,7 +58,7 @@ class _Batch:
     """
 
     rows: dict[str, list[_TableRow]] = field(default_factory=lambda: defaultdict(list))
-    replaced: list[_TableRow] = field(default_factory=list[_TableRow])
+    replaced: set[_TableRow] = field(default_factory=set[_TableRow])
     kept_calls: list[_TableRow] = field(default_factory=list[_TableRow])
     scores: int = 0
 
@@ -136,7 +136,7 @@ class Recorder:
         attempt = self._attempts.pop((row.index, scorer), None)
         if attempt is not None and attempt.written:
             self._waiting.kept_calls.append((self._run, attempt.id))
-        self._waiting.replaced.append((self._run, row.index, scorer))
+        self._waiting.replaced.add((self._run, row.index, scorer))
         for number, call in enumerate(row.score.calls if self._textless is None else ()):
             if call.exchange is not None and (body := _body(call.exchange)) is not None:
                 self._add("exchanges", row.index, scorer, number, body)
@@ -146,7 +146,7 @@ class Recorder:
         for _, *values in rows:
             self._add(table, *values)
             if table == "scores":
-                self._waiting.replaced.append((self._run, *values[:2]))
+                self._waiting.replaced.add((self._run, *values[:2]))
 
     def _calls(self, calls: Iterable[JudgeCall]) -> str:
         return _written(calls if self._textless is None else map(self._textless.call, calls))
@@ -179,21 +179,21 @@ class Recorder:
 
     def _write(self, store: RunStore, batch: _Batch) -> None:
         with store.transaction() as db:
-            _insert(db, "unscored_calls", list(self._replaced_calls(store, batch.rows.get("scores", ()))))
+            _insert(db, "unscored_calls", list(self._replaced_calls(store, batch.replaced)))
             db.execute("DELETE FROM results WHERE run = ?", (self._run,))  # they are no longer those of the rows
             db.executemany("DELETE FROM unscored_calls WHERE run = ? AND id = ?", batch.kept_calls)
             db.executemany("DELETE FROM exchanges WHERE run = ? AND sample = ? AND scorer = ?", batch.replaced)
             for table, rows in batch.rows.items():
                 _insert(db, table, rows)
 
-    def _replaced_calls(self, store: RunStore, scores: Sequence[_TableRow]) -> Iterator[_TableRow]:
+    def _replaced_calls(self, store: RunStore, replaced: Collection[_TableRow]) -> Iterator[_TableRow]:
         """Yield the paid calls of scores that are replaced; an empty text if they are damaged."""
-        for run, sample, scorer, *_ in cast("Sequence[tuple[int, int, int]]", scores):
-            if (old := store.score_row(run, sample, scorer)) is None:
-                continue
-            calls = old.calls if is_intact(old) else "" if self._scorers[scorer].judged else None
-            if calls is not None:
-                yield run, self._random.getrandbits(_ID_BITS), sample, scorer, calls
+        samples = cast("set[int]", {sample for _, sample, _ in replaced})
+        for old in store.score_rows(self._run, samples):
+            if (old.run, old.sample, old.scorer) in replaced:
+                calls = old.calls if is_intact(old) else "" if self._scorers[old.scorer].judged else None
+                if calls is not None:
+                    yield old.run, self._random.getrandbits(_ID_BITS), old.sample, old.scorer, calls
 
     def flush(self) -> None:
         """Write all waiting rows."""
