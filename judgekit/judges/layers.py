@@ -89,8 +89,8 @@ async def build_client(
         if judge.cache_mode != "off" and not bypassed:
             _warn_uncached(judge.model, type(judge.client).__name__)
         return asking
-    replies = await run_in_thread(lambda: open_replies(judge.cache, max_reply_bytes=judge.max_reply_bytes))
-    cache = Cache(asking, _store(replies, judge.cache), judge.cache_mode, judge.store_text)
+    replies = await run_in_thread(lambda: _open_store(judge.cache, max_reply_bytes=judge.max_reply_bytes))
+    cache = Cache(asking, replies, judge.cache_mode, judge.store_text)
     closing.push_async_callback(cache.aclose)
     return cache
 
@@ -197,8 +197,11 @@ def open_replies(
     return RedisReplies(server, read_only=read_only, max_reply_bytes=max_reply_bytes)
 
 
-def _store(replies: "ReplyDatabase | RedisReplies", location: Path | RedisAddress) -> ReplyStore:
-    return ReplyStore(replies, 1 if isinstance(location, Path) else _REDIS_THREADS)
+def _open_store(location: Path | RedisAddress, *, read_only: bool = False, max_reply_bytes: int) -> ReplyStore:
+    replies = open_replies(location, read_only=read_only, max_reply_bytes=max_reply_bytes)
+    if isinstance(location, Path):
+        return ReplyStore(replies, at_once=ReplyDatabase(location, read_only=read_only, waits=False))
+    return ReplyStore(replies, _REDIS_THREADS)
 
 
 def open_recorded(location: Path | RedisAddress, max_reply_bytes: int = MAX_REPLY_BYTES) -> ReplySource:
@@ -212,7 +215,7 @@ def open_recorded(location: Path | RedisAddress, max_reply_bytes: int = MAX_REPL
             raise StoreError(f"{location}: does not exist, so there is nothing to replay")
         if location.suffix == ".jsonl":
             return Cassette(location)
-    return _store(open_replies(location, read_only=True, max_reply_bytes=max_reply_bytes), location)
+    return _open_store(location, read_only=True, max_reply_bytes=max_reply_bytes)
 
 
 def check_replies(judge: JudgeSettings) -> None:

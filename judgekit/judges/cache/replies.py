@@ -102,6 +102,10 @@ class RecordedReply(FrozenModel):
     reply: Reply | None = None
 
 
+class BusyError(Exception):
+    """Another connection is writing to the file, and this one does not wait."""
+
+
 class ReplyDatabase:
     """The replies in a SQLite file that processes may share, and the claims on requests under way.
 
@@ -110,18 +114,25 @@ class ReplyDatabase:
     Args:
         path: The file, which is created if it does not exist.
         read_only: Create and change nothing, neither the file nor its neighbors.
+        waits: Whether to wait for those who write to the file, and to move SQLite's log into it when that is long. If not,
+            nothing takes longer than some microseconds, and a `BusyError` is raised.
 
     Raises:
         StoreError: The file cannot be used, was written by a newer judgekit, or is not judgekit's.
     """
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False, waits: bool = True) -> None:
         self._path = path.absolute()
         self._read_only = read_only
+        self._waits = True
         with self._explained():
             if self._path.is_dir():
                 raise StoreError(f"{path}: cannot be used as a cache: it is a folder; name a file in it")
             self._open()
+            if not waits:
+                self._db.execute("PRAGMA busy_timeout = 0")
+                self._db.execute("PRAGMA wal_autocheckpoint = 0")
+        self._waits = waits
 
     def _open(self) -> None:
         # The log of a file that was deleted alone would be taken for the log of the new file.
@@ -166,6 +177,8 @@ class ReplyDatabase:
             yield
         except DATABASE_ERRORS as error:
             code = result_code(error)
+            if code == sqlite3.SQLITE_BUSY and not self._waits:
+                raise BusyError from error
             advice = _ADVICE.get(code, "name another file")
             if code in ACCESS_CODES and self._read_only:
                 advice = "it must be readable, with the -wal and -shm files that SQLite may have left next to it"

@@ -1,14 +1,17 @@
 """Stores of replies that do not block the event loop."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
-from judgekit.judges.cache.replies import Claim, RecordedReply
+from judgekit.judges.cache.replies import BusyError, Claim, RecordedReply
 from judgekit.judges.request import Reply, Request
 from judgekit.threads import finish_in_thread
+
+Result = TypeVar("Result")
 
 RecordedDigests: TypeAlias = Sequence[tuple[str, Mapping[str, str]]]
 """The hashed parts of requests, each with the name of its prompt."""
@@ -74,20 +77,29 @@ class Replies(Protocol):
 
 
 class ReplyStore:
-    """Shared replies whose operations threads do, which finish what they have begun even if the caller is canceled.
+    """Shared replies that do not block the event loop. What was begun is finished even if the caller is canceled.
 
     Args:
-        replies: The replies, which the store closes.
+        replies: The replies, which threads use and the store closes.
         threads: The number of operations at once.
+        at_once: The same replies for the event loop, if they raise `BusyError` where they would wait: a thread costs
+            more than looking up, claiming and storing a reply in a file.
     """
 
-    def __init__(self, replies: Replies, threads: int = 1) -> None:
+    def __init__(self, replies: Replies, threads: int = 1, at_once: Replies | None = None) -> None:
         self._replies = replies
         self._threads = ThreadPoolExecutor(threads, "judgekit")
+        self._at_once = at_once
+
+    async def _do(self, operation: Callable[[Replies], Result]) -> Result:
+        if self._at_once is not None:
+            with suppress(BusyError):
+                return operation(self._at_once)
+        return await finish_in_thread(self._threads, partial(operation, self._replies))
 
     async def get(self, key: str, /) -> Reply | None:
         """Return the reply to the request with this key."""
-        return await finish_in_thread(self._threads, partial(self._replies.get, key))
+        return await self._do(lambda replies: replies.get(key))
 
     async def digests(self) -> RecordedDigests:
         """Return the hashed parts of all requests."""
@@ -95,15 +107,15 @@ class ReplyStore:
 
     async def claim(self, claim: Claim, /) -> Reply | bool:
         """Return the stored reply, or else whether the claim is granted."""
-        return await finish_in_thread(self._threads, partial(self._replies.claim, claim))
+        return await self._do(lambda replies: replies.claim(claim))
 
     async def put(self, request: Request, reply: Reply, /, *, replace: bool = False) -> Reply:
         """Store a reply, and return the one that stands."""
-        return await finish_in_thread(self._threads, partial(self._replies.put, request, reply, replace=replace))
+        return await self._do(lambda replies: replies.put(request, reply, replace=replace))
 
     async def release(self, claim: Claim, /) -> None:
         """Give up a claim without a reply."""
-        await finish_in_thread(self._threads, partial(self._replies.release, claim))
+        await self._do(lambda replies: replies.release(claim))
 
     def renew(self, claims: Iterable[Claim], /) -> None:
         """Extend the leases of claims. It blocks; a thread calls it, so no event loop can stall it."""
@@ -112,6 +124,8 @@ class ReplyStore:
     async def aclose(self) -> None:
         """Finish pending writes, and close the replies. It blocks, since an event loop that ends waits for no thread."""
         self._threads.shutdown()
+        if self._at_once is not None:
+            self._at_once.close()
         self._replies.close()
 
 

@@ -16,6 +16,11 @@ from judgekit.judges.request import Reply
 REPLY, OTHER = Reply(text="fine"), Reply(text="other")
 
 
+def stored_in(folder):
+    path = folder / "cache.sqlite"
+    return ReplyStore(ReplyDatabase(path), at_once=ReplyDatabase(path, waits=False))
+
+
 def ended_in_sqlite(tmp_path):
     """End all leases, as time would."""
     database = sqlite3.connect(tmp_path / "cache.sqlite", isolation_level=None)
@@ -25,7 +30,7 @@ def ended_in_sqlite(tmp_path):
 
 @pytest.fixture
 def in_sqlite(tmp_path):
-    return lambda: ReplyStore(ReplyDatabase(tmp_path / "cache.sqlite")), lambda: ended_in_sqlite(tmp_path)
+    return lambda: stored_in(tmp_path), lambda: ended_in_sqlite(tmp_path)
 
 
 @pytest.fixture
@@ -202,7 +207,7 @@ def test_a_write_that_fails_fails_alone(tmp_path, question):
 
 def test_while_another_program_writes_to_the_file_the_event_loop_goes_on(tmp_path, question):
     async def ask():
-        store = ReplyStore(ReplyDatabase(tmp_path / "cache.sqlite"))
+        store = stored_in(tmp_path)
         other = sqlite3.connect(tmp_path / "cache.sqlite", isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         put = asyncio.create_task(store.put(question(), REPLY))
@@ -214,6 +219,25 @@ def test_while_another_program_writes_to_the_file_the_event_loop_goes_on(tmp_pat
         await store.aclose()
 
     asyncio.run(ask())
+
+
+def test_the_thread_that_renews_claims_moves_the_log_into_the_file(tmp_path, question):
+    file, claim = tmp_path / "cache.sqlite", Claim("other", "mine")
+
+    async def ask():
+        store = stored_in(tmp_path)
+        await store.claim(claim)
+        for repeat in range(50):
+            await store.put(question(repeat=repeat), Reply(text="x" * 100_000))
+        before = file.stat().st_size
+        store.renew([claim])
+        after = file.stat().st_size
+        await store.aclose()
+        return before, after
+
+    before, after = asyncio.run(ask())
+    assert before < 100_000
+    assert after > 5_000_000
 
 
 def test_replies_that_are_lost_since_redis_is_away_are_counted(redis_server, question, monkeypatch, caplog):
