@@ -7,10 +7,11 @@ import time
 import zlib
 from asyncio import shield, wrap_future
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from math import inf
 from typing import TypeAlias, cast
 
@@ -20,7 +21,7 @@ from judgekit.runs.hashed_media import hash_media
 from judgekit.runs.hashes import SampleHashes, recording_hash
 from judgekit.runs.reader import CALLS_ADAPTER
 from judgekit.runs.rows import Row, RunRecord, sample_labels
-from judgekit.runs.schema import COMPRESSION_LEVEL, checksum, is_intact
+from judgekit.runs.schema import COMPRESSION_LEVEL, ScoreRow, checksum, is_intact
 from judgekit.runs.store import RunStore
 from judgekit.runs.textless import TextRemover
 from judgekit.runs.usage import ConversationUsage
@@ -32,6 +33,7 @@ _AT_ONCE = 0.1  # seconds; scores made within them are written together
 STAMP_SECONDS = 10
 """Seconds between the stamps that tell a running run from one whose process was killed."""
 _MOST_WAITING = 500  # rows that may wait for a running write before scoring waits for it too
+_TOGETHER = 50  # rows of one statement
 _ID_BITS = 62
 
 _TableRow: TypeAlias = tuple[object, ...]
@@ -48,17 +50,15 @@ class _Attempt:
 
 @dataclass
 class _Batch:
-    """Rows that are written together, by table, and the keys of what they replace.
+    """Rows that are written together, by table.
 
     Attributes:
         rows: The rows of each table.
-        replaced: The run, sample and scorer of scores whose requests to judges are replaced.
         kept_calls: The run and id of attempts whose calls are kept with a score by now.
         scores: The number of scores.
     """
 
     rows: dict[str, list[_TableRow]] = field(default_factory=lambda: defaultdict(list))
-    replaced: set[_TableRow] = field(default_factory=set[_TableRow])
     kept_calls: list[_TableRow] = field(default_factory=list[_TableRow])
     scores: int = 0
 
@@ -136,7 +136,6 @@ class Recorder:
         attempt = self._attempts.pop((row.index, scorer), None)
         if attempt is not None and attempt.written:
             self._waiting.kept_calls.append((self._run, attempt.id))
-        self._waiting.replaced.add((self._run, row.index, scorer))
         for number, call in enumerate(row.score.calls if self._textless is None else ()):
             if call.exchange is not None and (body := _body(call.exchange)) is not None:
                 self._add("exchanges", row.index, scorer, number, body)
@@ -145,8 +144,6 @@ class Recorder:
         """Record rows of a table that another process wrote into a run of its own."""
         for _, *values in rows:
             self._add(table, *values)
-            if table == "scores":
-                self._waiting.replaced.add((self._run, *values[:2]))
 
     def _calls(self, calls: Iterable[JudgeCall]) -> str:
         return _written(calls if self._textless is None else map(self._textless.call, calls))
@@ -179,21 +176,24 @@ class Recorder:
 
     def _write(self, store: RunStore, batch: _Batch) -> None:
         with store.transaction() as db:
-            _insert(db, "unscored_calls", list(self._replaced_calls(store, batch.replaced)))
+            keys = {row[:3] for row in batch.rows.get("scores", ())}
+            samples = cast("set[int]", {sample for _, sample, _ in keys})
+            replaced = [old for old in store.score_rows(self._run, samples) if old[:3] in keys]
+            _insert(db, "unscored_calls", list(self._replaced_calls(replaced)))
             db.execute("DELETE FROM results WHERE run = ?", (self._run,))  # they are no longer those of the rows
             db.executemany("DELETE FROM unscored_calls WHERE run = ? AND id = ?", batch.kept_calls)
-            db.executemany("DELETE FROM exchanges WHERE run = ? AND sample = ? AND scorer = ?", batch.replaced)
+            db.executemany(
+                "DELETE FROM exchanges WHERE run = ? AND sample = ? AND scorer = ?", [old[:3] for old in replaced]
+            )
             for table, rows in batch.rows.items():
                 _insert(db, table, rows)
 
-    def _replaced_calls(self, store: RunStore, replaced: Collection[_TableRow]) -> Iterator[_TableRow]:
+    def _replaced_calls(self, replaced: Iterable[ScoreRow]) -> Iterator[_TableRow]:
         """Yield the paid calls of scores that are replaced; an empty text if they are damaged."""
-        samples = cast("set[int]", {sample for _, sample, _ in replaced})
-        for old in store.score_rows(self._run, samples):
-            if (old.run, old.sample, old.scorer) in replaced:
-                calls = old.calls if is_intact(old) else "" if self._scorers[old.scorer].judged else None
-                if calls is not None:
-                    yield old.run, self._random.getrandbits(_ID_BITS), old.sample, old.scorer, calls
+        for old in replaced:
+            calls = old.calls if is_intact(old) else "" if self._scorers[old.scorer].judged else None
+            if calls is not None:
+                yield old.run, self._random.getrandbits(_ID_BITS), old.sample, old.scorer, calls
 
     def flush(self) -> None:
         """Write all waiting rows."""
@@ -233,10 +233,11 @@ class Recorder:
 
 
 def _insert(db: sqlite3.Connection, table: str, rows: Sequence[_TableRow]) -> None:
-    """Write rows with checksums."""
-    if rows:
-        places = ", ".join("?" * (len(rows[0]) + 1))
-        db.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({places})", [(*row, checksum(row)) for row in rows])  # noqa: S608 - our own names
+    """Write rows with checksums, many with each statement; after each one, a thread waits for its turn to run Python."""
+    for first in range(0, len(rows), _TOGETHER):
+        some = [(*row, checksum(row)) for row in rows[first : first + _TOGETHER]]
+        places = ", ".join([f"({', '.join('?' * len(some[0]))})"] * len(some))
+        db.execute(f"INSERT OR REPLACE INTO {table} VALUES {places}", [*chain.from_iterable(some)])  # noqa: S608 - our own names
 
 
 def _written(calls: Iterable[JudgeCall]) -> str:
