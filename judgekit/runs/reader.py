@@ -1,4 +1,4 @@
-"""The runs in a file: records, rows, conversations; one file, as each method is a query of the same tables (over 450 lines)."""
+"""The runs in a file: records, rows, conversations. Each method is a query of the same tables."""
 
 import logging
 import zlib

@@ -153,7 +153,7 @@ class RedisServer:
         began, pause = time.monotonic(), _FIRST_PAUSE
         while True:
             try:
-                result: Any = self._client.execute_command(*command)  # type: ignore[no-untyped-call]
+                result = cast("object", self._client.execute_command(*command))  # type: ignore[no-untyped-call]
             except _REFUSED as error:
                 raise self._explained(error) from error
             except _AWAY as error:
