@@ -73,7 +73,8 @@ class _Workers:
 
     def __init__(self, job: ScoringJob, shards: Sequence[Shard]) -> None:
         spawn = multiprocessing.get_context("spawn")
-        self._stop = spawn.Event()
+        with _safe_path():  # a process that tracks what is shared starts too
+            self._stop = spawn.Event()
         self._counts = spawn.Array("q", 2 * len(shards), lock=False)
         self._running: dict[Connection, BaseProcess] = {}
         # Ctrl-C reaches all processes, as SIGTERM may. Workers inherit that both are ignored, so this process decides.
