@@ -25,8 +25,29 @@ _BLOCK = 1 << 22
 """The bytes that one request reads."""
 _BUFFER = 1 << 18
 _SHOWN = 300
-_CHANGED = "it changed while it was being read; read it again"
-_NO_BUCKET = "there is no such bucket"
+_ADVICE = {
+    "AccessDenied": "access denied; check the permissions of your credentials",
+    "AuthorizationHeaderMalformed": "wrong region; set AWS_REGION to that of the bucket",
+    "ExpiredToken": "the credentials have expired; log in again",
+    "IllegalLocationConstraintException": "wrong region; set AWS_REGION to that of the bucket",
+    "InvalidAccessKeyId": "the service does not know the access key; check the credentials in the environment",
+    "NoSuchBucket": "there is no such bucket",
+    "NoSuchKey": "there is no such object",
+    "PermanentRedirect": "wrong region; set AWS_REGION to that of the bucket",
+    "PreconditionFailed": "it changed while it was being read; read it again",
+    "SignatureDoesNotMatch": "the secret key is wrong; check the credentials in the environment",
+    "301": "wrong region; set AWS_REGION to that of the bucket",
+    "403": "access denied; check the credentials in the environment, and their permissions",
+    "404": "there is no such object",
+}
+_BY_CLASS = {
+    "ClientAuthenticationError": "the credentials are missing or wrong; set them in the environment",
+    "ConnectTimeoutError": "the service did not answer in time",
+    "FileExpired": _ADVICE["PreconditionFailed"],
+    "NoCredentialsError": "no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
+    "PartialCredentialsError": "incomplete credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "ReadTimeoutError": "the service did not answer in time",
+}
 _MAY_STILL_WRITE = ("AccessDenied", "403")
 """The answers to somebody who may write an object, and not look at it."""
 
@@ -111,7 +132,7 @@ class Url(str):
             system, path = self._connected()
             file = system.open(path, "rb", block_size=_BLOCK)
             if self.version is not None and _version(file.details) != self.version:
-                raise OSError(_CHANGED)
+                raise OSError(_ADVICE["PreconditionFailed"])
         return io.BufferedReader(_ObjectReader(file), _BUFFER)
 
     def upload(self, file: Path) -> None:
@@ -135,7 +156,7 @@ class Url(str):
             if _code(error.__cause__) not in _MAY_STILL_WRITE:
                 raise
         except FileNotFoundError as error:
-            if str(error) == _NO_BUCKET:
+            if str(error) == _ADVICE["NoSuchBucket"]:
                 raise
         except IsADirectoryError:
             if self.endswith("/"):
@@ -271,14 +292,14 @@ def _plain_errors() -> Generator[None]:
 
 def _explanation(error: Exception) -> str:
     code = _code(error)
-    if code == "NoSuchBucket":
-        return _NO_BUCKET
-    if code == "PreconditionFailed" or type(error).__name__ == "FileExpired":
-        return _CHANGED
+    if advice := _ADVICE.get(code) or _BY_CLASS.get(type(error).__name__):
+        return advice
     if isinstance(error, FileNotFoundError):
-        return "there is no such object"
+        return _ADVICE["404"]
+    if isinstance(error, TimeoutError):
+        return _BY_CLASS["ReadTimeoutError"]
     text = " ".join(str(error).split()) or type(error).__name__
-    return truncated(f"{code}: {text}" if code and code not in text else text, _SHOWN)
+    return truncated(f"{code}: {text}" if code else text, _SHOWN)
 
 
 def _code(error: BaseException | None) -> str:

@@ -232,6 +232,21 @@ def test_what_judges_said_for_a_score_goes_when_it_is_made_again():
     assert list(store.exchanges(1)) == [(0, "fine", 1, said)]
 
 
+def test_a_score_leaves_what_was_paid_for_other_scores_of_its_sample():
+    said = JudgeExchange(messages=[("user", "Was it good?")], reply="?")
+    store = RunStore(RUNS)
+    scorers = [ScorerRecord(name=name, signature=None, identity=None, judged=True) for name in ("a", "b")]
+    begun = store.begin(RunRecord(started_at=now(), scorers=scorers))
+    for name in ("a", "b"):
+        recorder = Recorder(store, begun)
+        recorder.add_sample(0, Sample.of([HumanMessage("Hello")], id="0"))
+        calls = [JudgeCall(judge="j", prompt=name, exchange=said)]
+        recorder.add_row(Row(index=0, sample_id="0", score=Score.scored(name, 1, calls=calls)))
+        recorder.flush()
+    assert [scorer for _, scorer, _, _ in store.exchanges(1)] == ["a", "b"]
+    assert list(store.unscored_calls(1)) == []
+
+
 def test_without_text_no_word_of_a_conversation_is_in_the_file(run_of):
     exchange = JudgeExchange(messages=[("user", "SECRET")], reply="SECRET")
     score = Score.scored(

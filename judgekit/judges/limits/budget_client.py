@@ -135,7 +135,7 @@ class BudgetClient:
                     if request.is_follow_up or not self._follow_ups:
                         if (refusal := await self._reserve(name, share)) is None:
                             break
-                        if not refusal.may_fit_later and not change.is_set():
+                        if not (refusal.may_fit_later or self._in_flight):
                             raise self._refusal(request, refusal.limit)
                     with suppress(TimeoutError):
                         async with asyncio.timeout(pause):

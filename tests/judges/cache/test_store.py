@@ -2,7 +2,9 @@
 
 import asyncio
 import sqlite3
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -206,19 +208,28 @@ def test_a_write_that_fails_fails_alone(tmp_path, question):
 
 
 def test_while_another_program_writes_to_the_file_the_event_loop_goes_on(tmp_path, question):
+    other = sqlite3.connect(tmp_path / "cache.sqlite", isolation_level=None, check_same_thread=False)
+    loop_goes_on = threading.Event()
+
+    def write():
+        in_time = loop_goes_on.wait(5)
+        other.execute("COMMIT")
+        return in_time
+
     async def ask():
         store = stored_in(tmp_path)
-        other = sqlite3.connect(tmp_path / "cache.sqlite", isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        put = asyncio.create_task(store.put(question(), REPLY))
-        await asyncio.sleep(0.05)
-        assert not put.done()
-        other.execute("COMMIT")
-        other.close()
+        with ThreadPoolExecutor(1) as thread:
+            writing = thread.submit(write)
+            put = asyncio.create_task(store.put(question(), REPLY))
+            await asyncio.sleep(0)
+            loop_goes_on.set()
+            assert writing.result()
         assert await put == REPLY
         await store.aclose()
 
     asyncio.run(ask())
+    other.close()
 
 
 def test_the_thread_that_renews_claims_moves_the_log_into_the_file(tmp_path, question):

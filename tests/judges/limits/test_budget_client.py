@@ -329,6 +329,29 @@ def test_leases_are_renewed_while_a_request_waits_for_room(stub, thousand, monke
     asyncio.run(ask())
 
 
+def test_a_request_waits_for_those_under_way_although_a_stalled_loop_did_not_renew_their_leases(
+    stub, thousand, redis_server
+):
+    asked = stub([Reply(text="", usage=Usage(input_tokens=10, output_tokens=1), cost_usd=0.0)])
+    held = budget(asked, name="team", tokens=1_200)
+    held.open_shared = lambda: RedisSpending(RedisServer(redis_server.address))
+
+    async def ask():
+        asked.gate = asyncio.Event()
+        first = asyncio.create_task(held.complete(thousand))
+        await until(lambda: asked.under_way)
+        leases = redis_server.client.zrange("jk1:l:named team", 0, -1)
+        redis_server.client.zadd("jk1:l:named team", dict.fromkeys(leases, 1))  # ended long ago
+        second = asyncio.create_task(held.complete(thousand))
+        await asyncio.wait([second], timeout=0.3)
+        asked.gate.set()
+        await asyncio.gather(first, second)
+        await held.aclose()
+
+    asyncio.run(ask())
+    assert len(asked.requests) == 2
+
+
 def test_what_is_settled_is_recorded_soon_even_if_the_loop_has_stopped(stub, thousand):
     asked = stub([Reply(text="", usage=Usage(input_tokens=10, output_tokens=1), cost_usd=0.0)])
     others = SQLiteSpending(Path("budgets.sqlite"))
