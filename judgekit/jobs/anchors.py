@@ -38,8 +38,7 @@ from judgekit.runs.anchors import (
     read_anchors,
     write_anchors,
 )
-from judgekit.runs.hashed_media import lacks_media
-from judgekit.runs.hashes import recording_key
+from judgekit.runs.hashes import lacks_media, recording_key
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, ScorerRecord, identity_differences
 from judgekit.runs.runner import Task, score_tasks

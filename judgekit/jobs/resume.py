@@ -11,7 +11,7 @@ from judgekit.jobs.building import THIS_PROCESS, BuiltScorers, ScorerOrText, Wor
 from judgekit.jobs.options import RunOptions
 from judgekit.jobs.session import Session
 from judgekit.registry import allow_code, of_stored_run
-from judgekit.runs.hashed_media import hash_media, lacks_media
+from judgekit.runs.hashes import hash_media, lacks_media
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord, ScorerRecord, changed_paths, identity_differences
 from judgekit.runs.runner import check_scorer_names

@@ -101,10 +101,10 @@ class Request:
         """The questions to a decision model, as its API takes them; none for other models."""
         return cast("Sequence[JsonObject]", self.schema.get("questions", ()))
 
-    @cached_property
-    def _settings(self) -> Mapping[str, bytes]:
-        """The values that the reply may depend on apart from the messages, as JSON, by name."""
-        settings: JsonObject = {
+    @property
+    def _settings(self) -> JsonObject:
+        """The values that the reply may depend on apart from the messages, by name."""
+        return {
             "provider": self.provider,
             "base_url": self.base_url,
             "model": self.model,
@@ -114,12 +114,11 @@ class Request:
             "messages": len(self.messages),
             **self.key_parts,
         }
-        return {name: _bytes(setting) for name, setting in sorted(settings.items())}
 
     @cached_property
     def digests(self) -> dict[str, str]:
         """A short hash of each part, to find the parts in which two requests differ."""
-        parts = {**self._settings}
+        parts = {name: _bytes(setting) for name, setting in sorted(self._settings.items())}
         for index, (role, content) in enumerate(self.messages):
             parts[f"messages[{index}] ({role})"] = _bytes(content)
         if self.images:
@@ -129,8 +128,7 @@ class Request:
     @cached_property
     def key(self) -> str:
         """The SHA-256 of all values that the reply may depend on. Equal questions have equal keys."""
-        settings = b",".join([b"%s:%s" % (_bytes(name), setting) for name, setting in self._settings.items()])
-        digest = hashlib.sha256(b"{%s}" % settings)
+        digest = hashlib.sha256(_bytes(self._settings))
         for role, content in self.messages:
             text = content.encode(errors="surrogatepass")
             digest.update(b"\n%s %d\n%s" % (role.encode(), len(text), text))

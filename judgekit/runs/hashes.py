@@ -1,4 +1,4 @@
-"""Hashes of what a sample is scored against, by which two runs can tell whether it changed."""
+"""Hashes of samples: of what they are scored against, of their recordings, and in place of the data of their media."""
 
 import hashlib
 from typing import NamedTuple, cast
@@ -6,7 +6,9 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue
 
 from judgekit.traces.equality import canonical_json
-from judgekit.traces.message import AIMessage, HumanMessage, JsonObject
+from judgekit.traces.media import media_hash
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, MediaPart, Message, Part
+from judgekit.traces.rendering import find_media
 from judgekit.traces.sample import MEASUREMENT_FIELDS, Sample
 from judgekit.traces.trace import Trace
 
@@ -138,6 +140,36 @@ def text_hash(text: str) -> int:
     """Return a hash of 64 bits that is the same in all processes."""
     encoded = text.encode(errors="surrogatepass")
     return int.from_bytes(hashlib.blake2b(encoded, digest_size=_BYTES).digest(), signed=True)
+
+
+def hash_media(sample: Sample) -> Sample:
+    """Return the sample with the hash of each image and other medium in place of its data."""
+    traces = {"trace": sample.trace, "baseline": sample.baseline}
+    hashed = {name: _without_data(trace) for name, trace in traces.items() if trace is not None and find_media(trace)}
+    return sample.model_copy(update=hashed) if hashed else sample
+
+
+def _without_data(trace: Trace) -> Trace:
+    messages, children = tuple(map(_message_without_data, trace.messages)), tuple(map(_without_data, trace.children))
+    return trace.model_copy(update={"messages": messages, "children": children})
+
+
+def _message_without_data(message: Message) -> Message:
+    if isinstance(message.content, str):
+        return message
+    return message.model_copy(update={"content": tuple(map(_part_without_data, message.content))})
+
+
+def _part_without_data(part: Part) -> Part:
+    if not isinstance(part, MediaPart) or part.data is None:
+        return part
+    return part.model_copy(update={"data": None, "sha256": media_hash(part.data)})
+
+
+def lacks_media(sample: Sample) -> bool:
+    """Return whether a sample that a run stored had data of media, of which only hashes are left."""
+    traces = [trace for trace in (sample.trace, sample.baseline) if trace is not None]
+    return any(part.sha256 for trace in traces for part in find_media(trace))
 
 
 _NOTHING = text_hash(canonical_json([None, {}]))

@@ -17,8 +17,7 @@ from typing import TypeAlias, cast
 
 from pydantic_core import to_json
 
-from judgekit.runs.hashed_media import hash_media
-from judgekit.runs.hashes import SampleHashes, recording_hash
+from judgekit.runs.hashes import SampleHashes, hash_media, recording_hash
 from judgekit.runs.reader import CALLS_ADAPTER
 from judgekit.runs.rows import Row, RunRecord, sample_labels
 from judgekit.runs.schema import COMPRESSION_LEVEL, ScoreRow, checksum, is_intact

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from judgekit import registry
 from judgekit.errors import count_text
-from judgekit.runs.model_families import model_families
 from judgekit.runs.reader import ScoredSample
 from judgekit.runs.rows import (
     Input,
@@ -172,11 +171,10 @@ class Run:
                 summary[scorer].add_lost_calls()
             else:
                 summary[scorer].add_unscored(calls)
-        families = model_families(usage.agents)
         for line in summary:
             line.missing = self.samples.samples - line.total
             line.qualifier = self.samples.qualifier
-            line.agent_families = families
+            line.agents = tuple(usage.agents)
         return _Counts(summary, usage)
 
     def results(self) -> Sequence[ScorerResult]:

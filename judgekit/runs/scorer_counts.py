@@ -45,7 +45,7 @@ class ScorerCounts(ScoredValues):
         missing: The number of samples without a score in a run that was stopped or interrupted.
         qualifier: The words before a total that is not exact: ``about `` or ``at least ``.
         audited: The audit status of the judge; empty for a scorer without one.
-        agent_families: The families of the models that made the recordings, as far as these name them.
+        agents: The agents' models, as far as the recordings name them.
         signature: The signature of the scorer; ``None`` if it is unknown.
     """
 
@@ -75,7 +75,7 @@ class ScorerCounts(ScoredValues):
     missing: int = 0
     qualifier: str = ""
     audited: str = ""
-    agent_families: Sequence[str] = ()
+    agents: Sequence[str] = ()
     repeats: Counter[str] = field(default_factory=Counter[str], repr=False)
     is_graded: bool = field(default=False, repr=False)
     _labeled: dict[float, str] = field(default_factory=dict[float, str], repr=False)

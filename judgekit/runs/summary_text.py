@@ -87,7 +87,8 @@ class ScorerSummary(ScorerCounts):
         if self.answers:
             yield from self.answers.notes()
             judges = model_families(name for judge, model, _ in self.answers for name in (judge, model or ""))
-            if shared := [family for family in judges if family in self.agent_families]:
+            agents = model_families(self.agents)
+            if shared := [family for family in judges if family in agents]:
                 families = join_limited(shared, _NAMED, " and ")
                 yield (
                     f"judge and agent are both {families} models: judges tend to favor their own family "

@@ -16,7 +16,7 @@ from judgekit.errors import ConfigError, RejectedError
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt_file import load_prompt
 from judgekit.judges.scripted import ScriptedJudge
-from judgekit.runs.hashed_media import hash_media
+from judgekit.runs.hashes import hash_media
 from judgekit.scorers.pairwise import Pairwise
 from judgekit.scorers.prompted import PromptScorer
 from judgekit.scoring import attempt

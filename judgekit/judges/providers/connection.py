@@ -1,10 +1,7 @@
 """Connections to providers: their settings, and the classification of their errors for all HTTP clients."""
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from urllib.parse import unquote
-from urllib.request import getproxies
 
 from judgekit.judges.providers.bodies import MAX_REPLY_BYTES
 from judgekit.judges.providers.price import Price
@@ -65,13 +62,6 @@ def connection_failure(chain: Sequence[BaseException]) -> str:
     client = [cause for cause in chain if _names(cause) & (_NOT_SENT | _NOT_SENT_BY_AIOHTTP)]
     cause = (system or client)[-1]
     return f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
-
-
-def proxy_passwords() -> Iterator[str]:
-    """Yield the passwords of the proxies in the environment, as written and decoded, and the parts of malformed ones."""
-    for address in getproxies().values():
-        password = address.split("://", 1)[-1].rpartition("@")[0].partition(":")[2]
-        yield from (password, unquote(password), *re.split("[/?#]", password))
 
 
 def _names(error: BaseException) -> set[str]:

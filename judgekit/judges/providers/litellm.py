@@ -26,11 +26,10 @@ from judgekit.judges.providers.connection import (
     Connection,
     connection_failure,
     error_chain,
-    proxy_passwords,
     request_was_sent,
 )
 from judgekit.judges.providers.openai import chat_messages, response_format
-from judgekit.judges.providers.secrets import SecretMask, environment_secrets
+from judgekit.judges.providers.secrets import SecretMask, environment_secrets, proxy_passwords
 from judgekit.judges.request import Reply, Request
 
 _QUIET = {

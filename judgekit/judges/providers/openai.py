@@ -26,10 +26,9 @@ from judgekit.judges.providers.connection import (
     Connection,
     connection_failure,
     error_chain,
-    proxy_passwords,
     request_was_sent,
 )
-from judgekit.judges.providers.secrets import SecretMask
+from judgekit.judges.providers.secrets import SecretMask, proxy_passwords
 from judgekit.judges.request import Reply, Request
 from judgekit.traces.images import Image
 from judgekit.traces.message import JsonObject

@@ -3,10 +3,12 @@
 import base64
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from html import unescape
 from html.entities import html5
 from typing import NamedTuple
+from urllib.parse import unquote
+from urllib.request import getproxies
 
 from typing_extensions import TypedDict  # before Python 3.12, pydantic takes no other
 
@@ -94,6 +96,13 @@ def read_extras(
         {name: read(value) for name, value in headers.items()},
         tuple(secrets),
     )
+
+
+def proxy_passwords() -> Iterator[str]:
+    """Yield the passwords of the proxies in the environment, as written and decoded, and the parts of malformed ones."""
+    for address in getproxies().values():
+        password = address.split("://", 1)[-1].rpartition("@")[0].partition(":")[2]
+        yield from (password, unquote(password), *re.split("[/?#]", password))
 
 
 class SecretMask:
