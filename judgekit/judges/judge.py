@@ -15,6 +15,7 @@ from pydantic import JsonValue, PrivateAttr
 
 from judgekit import errors
 from judgekit.errors import count_text
+from judgekit.gathering import current_participant
 from judgekit.judges.answer import Answer, read_answer
 from judgekit.judges.decisions import Decisions, decision_request, no_text_message
 from judgekit.judges.inputs import CONVERSATION, RenderOptions
@@ -230,7 +231,8 @@ class Judge(JudgeSettings):
                     question = self._question(prompt, sample, answer, check)
                 else:  # to decode and hash images takes milliseconds
                     question = await asyncio.to_thread(self._question, prompt, sample, answer, check)
-                if (reply := await ask_together(question)) is None:
+                participant = current_participant.get()
+                if participant is None or (reply := await ask_together(question, participant)) is None:
                     if question.too_long:
                         await read_parts([question])
                     reply = await self._reply(question.request)

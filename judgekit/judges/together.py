@@ -17,7 +17,7 @@ from typing import Any, Self, cast
 from pydantic import BaseModel, RootModel, create_model, model_validator
 
 from judgekit.errors import ContextError, FilterError, JudgeError, RefusalError, ReplayError, ReplyError, TruncatedError
-from judgekit.gathering import current_participant
+from judgekit.gathering import Participant
 from judgekit.judges.answer import read_answer
 from judgekit.judges.decisions import MOST_TYPED_QUESTIONS, join_decisions
 from judgekit.judges.prompt import Digests, FilledPrompt, Prompt, ask_about, shared_text
@@ -85,16 +85,13 @@ class Question:
         )
 
 
-async def ask_together(question: Question) -> Reply | None:
-    """Return the part of a joint reply that answers a question; ``None`` if it is to be asked alone.
+async def ask_together(question: Question, participant: Participant) -> Reply | None:
+    """Return the part of a joint reply that answers a scorer's question; ``None`` if it is to be asked alone.
 
     Raises:
         CancelledError: The score of its scorer is not needed.
         JudgeError: The joint request failed, and so would the question alone.
     """
-    participant = current_participant.get()
-    if participant is None:
-        return None
     is_planned = current_plan.get() is not None  # a plan compares both ways
     question.is_needed, is_added = participant.is_needed, False
     if participant.is_in_loop and (question.judge.together or is_planned) and not current_repeat.get():
