@@ -2,16 +2,18 @@
 
 import asyncio
 import json
+import os
 import random
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import threading
 import time
 from collections import Counter
 from functools import partial
-from itertools import count
+from itertools import count, cycle
 from pathlib import Path
 
 import pytest
@@ -37,7 +39,7 @@ SLOTS = 16
 BURST = 0.25
 
 WORKER = '''
-import asyncio, json, sys
+import asyncio, json, os, sys
 from judgekit.errors import BudgetError
 from judgekit.judges.cache import cache, redis_replies
 from judgekit.judges.limits import budget_client as budget, redis_rates, redis_spending
@@ -81,7 +83,7 @@ class Lines:
     async def complete(self, request, /):
         index = request.messages[0].content
         done = self.waiting[index] = asyncio.get_running_loop().create_future()
-        self.writer.write(f"{index} {max_amount(request, None).tokens}\\n".encode())
+        self.writer.write(f"{index} {max_amount(request, None).tokens} {os.getpid()}\\n".encode())
         tokens, said = (await done).split(" ", 1)
         usage = Usage(input_tokens=0, output_tokens=int(tokens))
         record_calls(JudgeCall(judge="a/b", prompt="p@1", usage=usage))
@@ -142,6 +144,8 @@ class Provider:
     def __init__(self) -> None:
         self.delay = 0.02
         self.sent: Counter[str] = Counter()
+        self.under_way: Counter[int] = Counter()
+        """Requests without an answer, by process."""
         self.paid = 0
         self._random = random.Random(3)  # noqa: S311 - no secret
         self._loop = asyncio.new_event_loop()
@@ -160,19 +164,20 @@ class Provider:
     async def _serve(self, reader, writer):
         try:
             while line := await reader.readline():
-                index, reserved = line.decode().split()
+                index, reserved, process = line.decode().split()
                 self.sent[index] += 1
+                self.under_way[int(process)] += 1
                 tokens = self._random.randint(int(reserved) // 3, int(reserved))
                 self.paid += tokens
                 text = f"{index} {tokens} answer {self.total} to {index}\n".encode()
-                self._loop.call_later(self.delay, self._answer, writer, text)
+                self._loop.call_later(self.delay, self._answer, writer, text, int(process))
         except ConnectionError:  # whoever asked was killed
             pass
         finally:
             writer.close()
 
-    @staticmethod
-    def _answer(writer, text):
+    def _answer(self, writer, text, process):
+        self.under_way[process] -= 1
         if not writer.is_closing():
             writer.write(text)
 
@@ -269,6 +274,16 @@ def found_by(process):
     return json.loads(Path(process.args[-1]).read_text())
 
 
+def stopped_at_work(provider, running):
+    """Stops a process that has requests under way, whose answers it will not read; those that only wait go on."""
+    for process in cycle(running):
+        os.kill(process.pid, signal.SIGSTOP)
+        if provider.under_way[process.pid]:
+            break
+        os.kill(process.pid, signal.SIGCONT)
+    return process
+
+
 def until(it_is_so):
     """Waits for something that another process does."""
     began = time.monotonic()
@@ -292,9 +307,10 @@ def test_killed_processes_cost_what_they_had_under_way(provider, working):
     running = [working(lease=1) for _ in range(3)]
     for kill in range(2):
         until(lambda: provider.total > 100 * (kill + 1))  # noqa: B023 - called at once
-        running[0].kill()
-        running[0].wait()
-        running = [*running[1:], working(lease=1)]
+        killed = stopped_at_work(provider, running)
+        killed.kill()
+        killed.wait()
+        running = [*(process for process in running if process is not killed), working(lease=1)]
     ends = [found_by(process) for process in running]
     assert len(provider.sent) == 300
     assert 300 < provider.total <= 300 + 2 * SLOTS
