@@ -45,7 +45,7 @@ class ScorerCounts(ScoredValues):
         missing: The number of samples without a score in a run that was stopped or interrupted.
         qualifier: The words before a total that is not exact: ``about `` or ``at least ``.
         audited: The audit status of the judge; empty for a scorer without one.
-        agents: The agents' models, as far as the recordings name them.
+        agents: The agents and their models, as far as the recordings name them.
         signature: The signature of the scorer; ``None`` if it is unknown.
     """
 
